@@ -1,0 +1,45 @@
+"""spanscore scores what LLM agents answer, on the OpenTelemetry spans that record it."""
+
+from spanscore.cases import Cases
+from spanscore.errors import (
+    ConfigurationError,
+    EvaluationError,
+    MissingDependencyError,
+    OutputDecodeError,
+    SpanscoreError,
+)
+from spanscore.evaluation import Evaluation, evaluate_step
+from spanscore.evaluators import Contains, Evaluator, ExactMatch, JsonSimilarity, evaluator
+from spanscore.expectations import Expectation, Expectations
+from spanscore.otel.capture import capture, evaluate_output, expecting, in_current_context
+from spanscore.otel.processor import EvaluatorSpanProcessor
+from spanscore.score import FieldScore, Score
+from spanscore.step import MISSING, Step, Trajectory
+
+__all__ = [
+    "MISSING",
+    "Cases",
+    "ConfigurationError",
+    "Contains",
+    "Evaluation",
+    "EvaluationError",
+    "Evaluator",
+    "EvaluatorSpanProcessor",
+    "ExactMatch",
+    "Expectation",
+    "Expectations",
+    "FieldScore",
+    "JsonSimilarity",
+    "MissingDependencyError",
+    "OutputDecodeError",
+    "Score",
+    "SpanscoreError",
+    "Step",
+    "Trajectory",
+    "capture",
+    "evaluate_output",
+    "evaluate_step",
+    "evaluator",
+    "expecting",
+    "in_current_context",
+]

@@ -1,0 +1,216 @@
+"""evaluate_step: the only caller of evaluators, and Evaluation: a step's scores and verdict."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import Any, Final
+
+import orjson
+
+from spanscore.errors import EvaluationError
+from spanscore.expectations import Bound, Check
+from spanscore.score import Label, Score, SkipReason, worst_label
+from spanscore.step import Step
+
+__all__ = ["Evaluation", "evaluate_step", "fail_step", "skip_step"]
+
+_logger = logging.getLogger(__name__)
+_logged: Final[set[tuple[str, type]]] = set()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evaluation:
+    """A step's scores and verdict.
+
+    Attributes:
+        bounds: the expectations that were applied, in order.
+        checks: the evaluators that were applied, in order.
+        scores: one a check.
+        label: worst label of all scores.
+        score: weighted mean of the values, None unless every score has one.
+        duration_s: time that the evaluators took, verdicts included, in seconds.
+        awaited: verdicts still to come, by position in ``scores``; those are ``pending``.
+    """
+
+    bounds: Sequence[Bound]
+    checks: Sequence[Check]
+    scores: Sequence[Score]
+    label: Label
+    score: float | None
+    duration_s: float = 0.0
+    awaited: Sequence[tuple[int, Awaitable[Any]]] = ()
+
+    async def settled(self) -> Evaluation:
+        """Return the evaluation with every awaited verdict in; raises only what cancels it."""
+        started = perf_counter()
+        scores = list(self.scores)
+        for position, verdict in self.awaited:
+            scores[position] = await _awaited(self.checks[position], verdict)
+        return _evaluation(self.bounds, self.checks, scores, self.duration_s + perf_counter() - started)
+
+    def abandoned(self, reason: SkipReason) -> Evaluation:
+        """Return the evaluation with every awaited verdict given up for ``reason``."""
+        scores = list(self.scores)
+        for position, verdict in self.awaited:
+            close = getattr(verdict, "close", None)
+            if close is not None:
+                close()
+            scores[position] = _skipped(self.checks[position], reason, "")
+        return _evaluation(self.bounds, self.checks, scores, self.duration_s)
+
+
+def evaluate_step(step: Step, bounds: Sequence[Bound]) -> Evaluation:
+    """Return the scores of ``step``; never raises.
+
+    Evaluators run on the calling thread. One whose verdict must be awaited gives a score with
+    label ``pending`` and an entry in `Evaluation.awaited`. An evaluator that raises, or gives
+    something that is no score in 0..1, gives label ``error``.
+
+    Args:
+        step: what was captured.
+        bounds: expectations with their expected values, at least one. Where two have an evaluator
+            of the same name, the second is left out.
+    """
+    started = perf_counter()
+    checks = bounds[0].checks if len(bounds) == 1 else _distinct(bounds)
+    if len(checks) == 1 and checks[0].run is not None:  # by far the most common case
+        score = _scored(checks[0], step)
+        assert isinstance(score, Score)
+        return Evaluation(
+            bounds=bounds,
+            checks=checks,
+            scores=(score,),
+            label=score.label,
+            score=score.value,
+            duration_s=perf_counter() - started,
+        )
+    scores: list[Score] = []
+    awaited: list[tuple[int, Awaitable[Any]]] = []
+    if step.output_json is not None and any(check.run is None for check in checks):
+        parsed = replace(step, output=orjson.loads(step.output_json), output_json=None)
+    else:
+        parsed = step
+    for position, check in enumerate(checks):
+        result = _scored(check, step if check.run is not None else parsed)
+        if isinstance(result, Score):
+            scores.append(result)
+        else:
+            awaited.append((position, result))
+            scores.append(Score(evaluator=check.name, value=None, label="pending", version=check.evaluator.version))
+    return _evaluation(bounds, checks, scores, perf_counter() - started, awaited)
+
+
+def skip_step(bounds: Sequence[Bound], reason: SkipReason, explanation: str = "") -> Evaluation:
+    """Return an evaluation in which every evaluator is skipped for ``reason``."""
+    checks = _distinct(bounds)
+    return _evaluation(bounds, checks, [_skipped(check, reason, explanation) for check in checks])
+
+
+def fail_step(bounds: Sequence[Bound], error: Exception) -> Evaluation:
+    """Return an evaluation in which no evaluator could run because of ``error``."""
+    checks = _distinct(bounds)
+    return _evaluation(bounds, checks, [_failed(check, error) for check in checks])
+
+
+def _distinct(bounds: Sequence[Bound]) -> Sequence[Check]:
+    found: dict[str, Check] = {}
+    for bound in bounds:
+        for check in bound.checks:
+            found.setdefault(check.name, check)
+    return tuple(found.values())
+
+
+def _evaluation(
+    bounds: Sequence[Bound],
+    checks: Sequence[Check],
+    scores: Sequence[Score],
+    duration_s: float = 0.0,
+    awaited: Sequence[tuple[int, Awaitable[Any]]] = (),
+) -> Evaluation:
+    values = [score.value for score in scores if score.value is not None]
+    mean = None
+    if len(values) == len(scores):
+        total = sum(check.weight for check in checks)
+        mean = sum(check.weight * value for check, value in zip(checks, values, strict=True)) / total
+    return Evaluation(
+        bounds=bounds,
+        checks=checks,
+        scores=tuple(scores),
+        label=worst_label([score.label for score in scores]),
+        score=mean,
+        duration_s=duration_s,
+        awaited=awaited,
+    )
+
+
+def _scored(check: Check, step: Step) -> Score | Awaitable[Any]:
+    if check.lacks_expected:
+        return _skipped(check, "no_expected", "")
+    try:
+        result: Any
+        if check.run is not None:
+            result = check.run(step.output)
+        else:
+            result = check.evaluator.evaluate(step.output, check.expected, step=step)
+            if inspect.isawaitable(result):
+                return result
+        return _judged(check, result)
+    except Exception as error:  # an evaluator may raise anything
+        return _failed(check, error)
+
+
+async def _awaited(check: Check, verdict: Awaitable[Any]) -> Score:
+    try:
+        return _judged(check, await verdict)
+    except Exception as error:  # an evaluator may raise anything
+        return _failed(check, error)
+
+
+def _judged(check: Check, score: Any) -> Score:
+    """Return the score with the label that its value and the threshold give."""
+    if not isinstance(score, Score):
+        raise EvaluationError(f"evaluator {check.name!r} returned {type(score).__name__}, not a Score")
+    value = score.value
+    if value is None:
+        if score.label in ("error", "skipped"):
+            return score
+        raise EvaluationError(f"evaluator {check.name!r} returned no value and the label {score.label!r}")
+    if not 0.0 <= value <= 1.0:
+        raise EvaluationError(f"evaluator {check.name!r} returned {value!r}; a score is a number in 0..1")
+    threshold = check.threshold
+    if threshold is None and score.label == "scored":
+        return score
+    label: Label = "scored" if threshold is None else "pass" if value >= threshold else "fail"
+    return replace(score, label=label)
+
+
+def _skipped(check: Check, reason: SkipReason, explanation: str) -> Score:
+    return Score(
+        evaluator=check.name,
+        value=None,
+        label="skipped",
+        explanation=explanation,
+        version=check.evaluator.version,
+        reason=reason,
+    )
+
+
+def _failed(check: Check, error: Exception) -> Score:
+    """Return an error score. Only messages written for it stand on a span; the log has the rest."""
+    ours = isinstance(error, EvaluationError)
+    kind = (check.name, type(error))
+    if kind not in _logged:
+        _logged.add(kind)
+        _logger.warning("evaluator %r gave no score; logged once per kind", check.name, exc_info=None if ours else error)
+    return Score(
+        evaluator=check.name,
+        value=None,
+        label="error",
+        explanation=str(error) if ours else f"the evaluator raised {type(error).__name__}; see the log",
+        version=check.evaluator.version,
+        error_type=type(error).__name__,
+    )

@@ -1,0 +1,256 @@
+"""ExpectedTree: an expected JSON value laid out so that many outputs compare fast.
+
+An expectation is fixed long before outputs arrive. Laid out once, the leaves of one object are
+fetched and compared together, so that only what differs costs Python time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import compress
+from math import isfinite
+from operator import itemgetter, ne
+from typing import Any, Final, overload
+
+from spanscore.content import plain, serialise
+from spanscore.evaluators.leaves import leaf_similarity, text_similarity
+from spanscore.score import FieldReason, FieldScore
+from spanscore.step import MISSING
+
+__all__ = ["ExpectedTree", "LeafFields", "Miss"]
+
+Miss = tuple[int, Any, float]
+"""Index of the leaf, what stands in the output (MISSING if nothing), similarity below 1."""
+
+_PLAIN: Final = frozenset({dict, list, tuple, str, int, float, bool, type(None)})
+_SHOWN: Final = 3
+_SHOWN_CHARACTERS: Final = 80
+
+
+class _NotPlainError(Exception):
+    """The output holds an object that is no JSON type; it must be converted first."""
+
+
+class ExpectedTree:
+    """An expected JSON value, prepared for comparing outputs with it.
+
+    Objects are compared over the expected keys, lists position by position; what the output has
+    beyond that is not looked at. An empty object or list is a leaf.
+
+    Args:
+        expected: JSON value of at most 254 levels.
+
+    Attributes:
+        leaves: JSON Pointer and expected value of every leaf, depth first.
+    """
+
+    __slots__ = ("_root", "_told", "leaves")
+
+    def __init__(self, expected: Any) -> None:
+        self.leaves: list[tuple[str, Any]] = []
+        self._told: dict[int, str] = {}
+        self._root: _Container | None = None
+        if isinstance(expected, (dict, list)) and expected:
+            self._root = _Container(expected, "", self.leaves)
+        else:
+            self.leaves.append(("", expected))
+
+    def compare(self, output: Any) -> list[Miss]:
+        """Return every leaf that the output does not equal; the order is not defined."""
+        try:
+            return self._compare(output)
+        except (_NotPlainError, ValueError):  # ValueError: arrays compare element by element
+            return self._compare(plain(output))
+
+    def explain(self, misses: list[Miss]) -> str:
+        """Return the three worst leaves in words, the worst first; "" if there are none."""
+        if not misses:
+            return ""
+        text = "; ".join([self._expected_text(miss[0]) + _found_text(miss[1]) for miss in sorted(misses, key=_by_loss)[:_SHOWN]])
+        return text if len(misses) <= _SHOWN else f"{text}; {len(misses) - _SHOWN} more"
+
+    def _expected_text(self, index: int) -> str:
+        text = self._told.get(index)
+        if text is None:
+            path, expected = self.leaves[index]
+            text = self._told[index] = f"{path or '(whole)'}: expected {_shown(expected)}, "
+        return text
+
+    def _compare(self, output: Any) -> list[Miss]:
+        misses: list[Miss] = []
+        if self._root is not None:
+            self._root.compare(output, misses)
+        else:
+            _compare_leaf(0, self.leaves[0][1], output, misses)
+        return misses
+
+
+class _Container:
+    """One expected object or list that is not empty."""
+
+    __slots__ = ("_children", "_end", "_fetch", "_indexes", "_keys", "_leaves", "_others", "_positions", "_start", "_type", "_values")
+
+    def __init__(self, expected: dict[str, Any] | list[Any], path: str, leaves: list[tuple[str, Any]]) -> None:
+        self._leaves = leaves
+        self._start = len(leaves)
+        self._type: type = dict if isinstance(expected, dict) else list
+        self._children: list[tuple[Any, _Container]] = []
+        self._others: list[tuple[Any, Any, int]] = []
+        together: list[tuple[Any, Any, int]] = []
+        for key, child in expected.items() if isinstance(expected, dict) else enumerate(expected):
+            child_path = f"{path}/{_escaped(key)}"
+            if isinstance(child, (dict, list)) and child:
+                self._children.append((key, _Container(child, child_path, leaves)))
+            else:
+                group = together if _decided_by_equality(child) else self._others
+                group.append((key, child, len(leaves)))
+                leaves.append((child_path, child))
+        if len(together) == 1:  # itemgetter of one key gives no tuple
+            self._others += together
+            together = []
+        self._keys = [key for key, _, _ in together]
+        self._values = tuple(value for _, value, _ in together)
+        self._indexes = [index for _, _, index in together]
+        self._positions = range(len(together))
+        self._fetch = itemgetter(*self._keys) if together else None
+        self._end = len(leaves)
+
+    def compare(self, actual: Any, misses: list[Miss]) -> None:
+        if type(actual) is not self._type and not (self._type is list and type(actual) is tuple):
+            self._miss_all(actual, misses)
+            return
+        if self._fetch is not None:
+            try:
+                found = self._fetch(actual)
+            except (KeyError, IndexError):
+                found = tuple(_get(actual, key) for key in self._keys)
+            if found != self._values:
+                values, indexes = self._values, self._indexes
+                for at in compress(self._positions, map(ne, found, values)):
+                    _compare_leaf(indexes[at], values[at], found[at], misses)
+        for key, expected, index in self._others:
+            value = _get(actual, key)
+            # One object is one value, but for the floats that equal nothing.
+            if value is not expected or type(value) is float:
+                _compare_leaf(index, expected, value, misses)
+        for key, child in self._children:
+            child.compare(_get(actual, key), misses)
+
+    def _miss_all(self, actual: Any, misses: list[Miss]) -> None:
+        if actual is not MISSING and type(actual) not in _PLAIN:
+            raise _NotPlainError
+        misses.extend((index, actual, 0.0) for index in range(self._start, self._end))
+
+
+def _decided_by_equality(leaf: Any) -> bool:
+    """Return True if ``==`` alone tells whether an output equals the leaf.
+
+    Not so for booleans beside 0 and 1, for NaN and infinities, and for empty containers.
+    """
+    if isinstance(leaf, (int, float)):
+        return type(leaf) is not bool and leaf not in (0, 1) and isfinite(leaf)
+    return isinstance(leaf, str) or leaf is None
+
+
+def _get(actual: Any, key: Any) -> Any:
+    if type(actual) is dict:
+        return actual.get(key, MISSING)
+    return actual[key] if key < len(actual) else MISSING
+
+
+def _compare_leaf(index: int, expected: Any, actual: Any, misses: list[Miss]) -> None:
+    kind = type(actual)
+    if kind is str and type(expected) is str:
+        similarity = text_similarity(expected, actual)
+    elif kind in _PLAIN:
+        similarity = leaf_similarity(expected, actual)
+    elif actual is MISSING:
+        similarity = 0.0
+    else:
+        raise _NotPlainError
+    if similarity != 1.0:
+        misses.append((index, actual, similarity))
+
+
+def _escaped(key: Any) -> str:
+    return str(key).replace("~", "~0").replace("/", "~1")
+
+
+class LeafFields(Sequence[FieldScore]):
+    """The FieldScore of every leaf, made when first looked at; most never are."""
+
+    __slots__ = ("_fields", "_misses", "_tree")
+
+    def __init__(self, tree: ExpectedTree, misses: list[Miss]) -> None:
+        self._tree = tree
+        self._misses = misses
+        self._fields: tuple[FieldScore, ...] | None = None
+
+    def _all(self) -> tuple[FieldScore, ...]:
+        if self._fields is None:
+            missed = {index: (actual, similarity) for index, actual, similarity in self._misses}
+            self._fields = tuple(
+                _field(path, expected, *missed.get(index, (expected, 1.0)))
+                for index, (path, expected) in enumerate(self._tree.leaves)
+            )
+        return self._fields
+
+    def __len__(self) -> int:
+        return len(self._tree.leaves)
+
+    @overload
+    def __getitem__(self, index: int) -> FieldScore: ...
+    @overload
+    def __getitem__(self, index: slice) -> tuple[FieldScore, ...]: ...
+    def __getitem__(self, index: int | slice) -> FieldScore | tuple[FieldScore, ...]:
+        return self._all()[index]
+
+    def __iter__(self) -> Iterator[FieldScore]:
+        return iter(self._all())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]  # a sequence of JSON values, which do not hash
+
+    def __repr__(self) -> str:
+        return repr(self._all())
+
+
+def _field(path: str, expected: Any, actual: Any, value: float) -> FieldScore:
+    shown = None if actual is MISSING else actual
+    return FieldScore(path=path, expected=expected, actual=shown, value=value, reason=_reason(expected, actual, value))
+
+
+def _reason(expected: Any, actual: Any, value: float) -> FieldReason:
+    if value == 1.0:
+        return "match"
+    if actual is MISSING:
+        return "missing"
+    if _kind(expected) is not _kind(actual):
+        return "type"
+    return "similar" if value > 0.0 else "wrong"
+
+
+def _kind(value: Any) -> type:
+    if isinstance(value, tuple):
+        return list
+    return float if type(value) is int else type(value)
+
+
+def _found_text(actual: Any) -> str:
+    return "missing" if actual is MISSING else "got " + _shown(actual)
+
+
+def _by_loss(miss: Miss) -> tuple[float, int]:
+    return miss[2], miss[0]
+
+
+def _shown(value: Any) -> str:
+    kind = type(value)
+    if kind is str:
+        return f'"{value}"' if len(value) <= _SHOWN_CHARACTERS else f'"{value[:_SHOWN_CHARACTERS]}..."'
+    if kind is int or kind is float:
+        return repr(value)
+    text = serialise(value).decode()
+    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."

@@ -1,0 +1,335 @@
+"""Expectation and Expectations: which spans are scored, by what, against which value."""
+
+from __future__ import annotations
+
+import fnmatch
+import hashlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass, replace
+from functools import partial
+from os import PathLike
+from typing import Any, Final
+
+from spanscore.cases import Cases
+from spanscore.content import export_text, serialise, strict_json
+from spanscore.errors import ConfigurationError, EvaluationError
+from spanscore.evaluators.evaluator import Evaluator, FunctionEvaluator, PreparingEvaluator, check_name
+from spanscore.score import Score
+from spanscore.step import MISSING
+
+__all__ = ["Bound", "Check", "Expectation", "Expectations"]
+
+_GLOB: Final = re.compile(r"[*?\[]")
+_REMEMBERED_NAMES: Final = 4_096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """One evaluator bound to one expected value.
+
+    Attributes:
+        evaluator: who scores.
+        name: its name.
+        identity: ``name@version+digest``; two scores compare only if it is equal.
+        expected: JSON value, or MISSING.
+        threshold: 0..1 or None.
+        weight: share in the mean score of a span.
+        lacks_expected: it needs an expected value and there is none.
+        run: function from a live output to a score, or None where `Evaluator.evaluate` is called.
+    """
+
+    evaluator: Evaluator
+    name: str
+    identity: str
+    expected: Any
+    threshold: float | None
+    weight: float
+    lacks_expected: bool
+    run: Callable[[Any], Score] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bound:
+    """An Expectation with the expected value of one call.
+
+    Attributes:
+        id: id of the expectation.
+        expected_text: the expected value as text to export, or None.
+        checks: one an evaluator.
+        calls_user_code: an evaluator runs code that is not spanscore's.
+    """
+
+    id: str
+    expected_text: str | None
+    checks: tuple[Check, ...]
+    calls_user_code: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expectation:
+    """Which spans, which evaluators, which expected value.
+
+    Attributes:
+        span_name: exact span name, or a glob (``*``, ``?``, ``[...]``).
+        evaluators: at least one, with different names.
+        expected: JSON value, or MISSING if it comes from ``cases`` or from `spanscore.expecting`.
+        where: attributes that the span must have, with exactly these values.
+        cases: expected values by test-case id, looked up with ``case_key``.
+        case_key: key of the span attribute or baggage entry that holds the test-case id.
+        threshold: 0..1; a value at or above it passes. None: the score is neither pass nor fail.
+        weight: share in the mean score of a span, > 0.
+        id: name of the expectation on the span; made from the span name where it is "".
+
+    Raises:
+        ConfigurationError: a setting is wrong.
+    """
+
+    span_name: str
+    evaluators: tuple[Evaluator, ...]
+    expected: Any = MISSING
+    where: Mapping[str, Any] = field(default_factory=dict)
+    cases: Cases | None = None
+    case_key: str | None = None
+    threshold: float | None = None
+    weight: float = 1.0
+    id: str = ""
+    _bound: dict[Any, Bound] = field(default_factory=dict, init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_settings(self)
+        if self.expected is not MISSING:
+            value = strict_json(self.expected, f"the expected value for {self.span_name!r}")
+            object.__setattr__(self, "expected", value)
+            self._bound[MISSING] = bound = self.bind(value)
+            for check in bound.checks:
+                if isinstance(check.run, partial) and check.run.func is _raise:
+                    raise ConfigurationError(f"the expected value for {self.span_name!r} does not fit: {check.run.args[0]}")
+
+    def matches(self, attributes: Mapping[str, Any]) -> bool:
+        """Return True if the attributes have every value in ``where``."""
+        return all(attributes.get(key, MISSING) == value for key, value in self.where.items())
+
+    def bind(self, expected: Any) -> Bound:
+        """Return the expectation with its evaluators prepared for ``expected``, a JSON value or MISSING.
+
+        Raises:
+            EvaluationError: an evaluator cannot work with this expected value.
+        """
+        data = None if expected is MISSING else serialise(expected)
+        checks = tuple(self._check(evaluator, expected, data) for evaluator in self.evaluators)
+        return Bound(
+            id=self.id,
+            expected_text=None if data is None else export_text(expected, data)[0],
+            checks=checks,
+            calls_user_code=any(check.run is None for check in checks),
+        )
+
+    def _check(self, evaluator: Evaluator, expected: Any, data: bytes | None) -> Check:
+        lacks_expected = expected is MISSING and _needs_expected(evaluator)
+        digest = hashlib.blake2s(_configuration(evaluator) + (data or b""), digest_size=4).hexdigest()
+        return Check(
+            evaluator=evaluator,
+            name=evaluator.name,
+            identity=f"{evaluator.name}@{evaluator.version}+{digest}",
+            expected=expected,
+            threshold=self.threshold,
+            weight=self.weight,
+            lacks_expected=lacks_expected,
+            run=None if lacks_expected else _prepared(evaluator, expected),
+        )
+
+    def bound(self, case: str | None) -> Bound:
+        """Return the expectation bound to the expected value of ``case``, or to its own."""
+        if self.cases is None or case is None:
+            bound = self._bound.get(MISSING)
+            if bound is None:
+                bound = self._bound[MISSING] = self.bind(MISSING)
+            return bound
+        bound = self._bound.get(case)
+        if bound is None:
+            found = self.cases.expected(case)
+            bound = self.bind(found)
+            if found is not MISSING:  # ids that no case has may be without number
+                self._bound[case] = bound
+        return bound
+
+
+def _check_settings(expectation: Expectation) -> None:
+    name = expectation.span_name
+    if not isinstance(name, str) or not name:
+        raise ConfigurationError(f"span_name {name!r} must be a span name or a glob, for example 'agent.*'")
+    if not expectation.evaluators:
+        raise ConfigurationError(f"the expectation for {name!r} has no evaluator; give at least one, for example JsonSimilarity()")
+    for candidate in expectation.evaluators:
+        if isinstance(candidate, type) or not isinstance(candidate, Evaluator):
+            raise ConfigurationError(
+                f"{candidate!r} is no evaluator: it needs name, version and evaluate(output, expected, *, step=None); "
+                "put @evaluator on a plain function, and () after a class"
+            )
+        check_name(candidate.name)
+    names = [candidate.name for candidate in expectation.evaluators]
+    if len(set(names)) < len(names):
+        raise ConfigurationError(f"two evaluators for {name!r} have the same name in {names}; give one of them name=...")
+    _check_number("threshold", expectation.threshold, high=1.0)
+    _check_number("weight", expectation.weight, high=None)
+    if (expectation.cases is None) is not (expectation.case_key is None):
+        raise ConfigurationError(f"the expectation for {name!r} needs both cases= and case_key=, or neither")
+
+
+def _check_number(setting: str, value: Any, *, high: float | None) -> None:
+    if value is None and setting == "threshold":
+        return
+    fits = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not fits or not (0.0 <= value <= high if high is not None else 0.0 < value < float("inf")):
+        allowed = "a number in 0..1, or None" if high is not None else "a finite number above 0"
+        raise ConfigurationError(f"{setting} {value!r} is not allowed; give {allowed}")
+
+
+def _prepared(evaluator: Evaluator, expected: Any) -> Callable[[Any], Score] | None:
+    if not isinstance(evaluator, PreparingEvaluator):
+        return None
+    try:
+        return evaluator.prepare(expected)
+    except EvaluationError as error:
+        return partial(_raise, error)
+
+
+def _raise(error: EvaluationError, _output: Any) -> Score:
+    raise error
+
+
+def _needs_expected(evaluator: Evaluator) -> bool:
+    if isinstance(evaluator, FunctionEvaluator):
+        return evaluator.needs_expected
+    return getattr(evaluator, "default_evaluation_criteria", None) is None
+
+
+def _configuration(evaluator: Evaluator) -> bytes:
+    """Return the settings of an evaluator as text that is equal for equal settings."""
+    settings: Any = type(evaluator).__qualname__
+    if isinstance(evaluator, FunctionEvaluator):
+        settings = [evaluator.function.__module__, evaluator.function.__qualname__]
+    elif is_dataclass(evaluator):
+        settings = [settings, {item.name: getattr(evaluator, item.name) for item in fields(evaluator)}]
+    return serialise(settings)
+
+
+class Expectations:
+    """The registry: explicit, filled before the run, found by span name in one look-up.
+
+    Every expectation that matches a span applies to it. Where two bring an evaluator of the same
+    name, the one added first counts.
+
+    >>> from spanscore.evaluators import JsonSimilarity
+    >>> expectations = Expectations()
+    >>> expectations.add("agent.*", JsonSimilarity(), expected={"total": 50}, threshold=0.8).id
+    'agent.*'
+    >>> [found.id for found in expectations.match("agent.answer", {})]
+    ['agent.*']
+
+    Attributes:
+        case_keys: keys under which a test-case id is looked for in attributes and baggage.
+    """
+
+    def __init__(self, expectations: Sequence[Expectation] = ()) -> None:
+        self._all: list[Expectation] = []
+        self._candidates: dict[str, tuple[Expectation, ...]] = {}
+        self.case_keys: frozenset[str] = frozenset()
+        self._used: set[str] = set()
+        for expectation in expectations:
+            self._append(expectation)
+
+    def __len__(self) -> int:
+        return len(self._all)
+
+    def __iter__(self) -> Iterator[Expectation]:
+        return iter(self._all)
+
+    def add(
+        self,
+        span_name: str,
+        *evaluators: Evaluator,
+        expected: Any = MISSING,
+        where: Mapping[str, Any] | None = None,
+        cases: Cases | None = None,
+        case_key: str | None = None,
+        threshold: float | None = None,
+        weight: float = 1.0,
+        id: str = "",
+    ) -> Expectation:
+        """Add an expectation and return it; see `Expectation` for the arguments.
+
+        Raises:
+            ConfigurationError: a setting is wrong, or the id is taken.
+        """
+        return self._append(
+            Expectation(
+                span_name=span_name,
+                evaluators=evaluators,
+                expected=expected,
+                where=dict(where or {}),
+                cases=cases,
+                case_key=case_key,
+                threshold=threshold,
+                weight=weight,
+                id=id,
+            )
+        )
+
+    @classmethod
+    def load(cls, path: str | PathLike[str]) -> Expectations:
+        """Return the expectations of a JSON or YAML file (docs/expectations.md has the form).
+
+        Raises:
+            ConfigurationError: the file cannot be read or is not valid; the message names file,
+                place and allowed values.
+            MissingDependencyError: YAML without the ``yaml`` extra.
+        """
+        from spanscore.expectations_file import load_expectations
+
+        return cls(load_expectations(path))
+
+    def candidates(self, span_name: str) -> tuple[Expectation, ...]:
+        """Return the expectations that fit the name, whatever the attributes; () for most spans."""
+        found = self._candidates.get(span_name)
+        return self._find(span_name) if found is None else found
+
+    def match(self, span_name: str, attributes: Mapping[str, Any]) -> tuple[Expectation, ...]:
+        """Return the expectations for a span, in the order they were added."""
+        candidates = self.candidates(span_name)
+        found = tuple([candidate for candidate in candidates if not candidate.where or candidate.matches(attributes)])
+        for expectation in found:
+            self._used.add(expectation.id)
+        return found
+
+    @property
+    def unused(self) -> tuple[str, ...]:
+        """Ids of the expectations that have matched no span so far."""
+        return tuple(item.id for item in self._all if item.id not in self._used)
+
+    def _append(self, expectation: Expectation) -> Expectation:
+        taken = {item.id for item in self._all}
+        if expectation.id in taken:
+            raise ConfigurationError(f"expectation id {expectation.id!r} is taken; give each expectation its own id")
+        if not expectation.id:
+            names = (expectation.span_name, *(f"{expectation.span_name}#{n}" for n in range(2, len(taken) + 3)))
+            expectation = replace(expectation, id=next(name for name in names if name not in taken))
+        self._all.append(expectation)
+        if expectation.case_key is not None:
+            self.case_keys |= {expectation.case_key}
+        self._candidates = {}
+        return expectation
+
+    def _find(self, span_name: str) -> tuple[Expectation, ...]:
+        found = tuple(item for item in self._all if _name_matches(item.span_name, span_name))
+        if len(self._candidates) >= _REMEMBERED_NAMES:  # names with ids in them are without number
+            self._candidates = {}
+        self._candidates[span_name] = found
+        return found
+
+
+def _name_matches(pattern: str, span_name: str) -> bool:
+    if pattern == span_name:
+        return True
+    return _GLOB.search(pattern) is not None and fnmatch.fnmatchcase(span_name, pattern)

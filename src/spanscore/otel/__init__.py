@@ -1,0 +1,1 @@
+"""Everything that touches OpenTelemetry: capture, the processor, emission, set-up."""

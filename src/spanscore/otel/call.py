@@ -1,0 +1,328 @@
+"""One captured call: its span from start to end, with what went in, what came out, and the scores."""
+
+from __future__ import annotations
+
+import asyncio
+import atexit
+import functools
+import inspect
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import orjson
+from opentelemetry.context import Context, attach, create_key, detach, get_current
+from opentelemetry.sdk.trace import SpanLimits
+from opentelemetry.trace import (
+    NonRecordingSpan,
+    Span,
+    SpanContext,
+    Status,
+    StatusCode,
+    Tracer,
+    TracerProvider,
+    get_tracer,
+    set_span_in_context,
+)
+
+from spanscore import attributes as names
+from spanscore.content import export_text, serialise, sha256, strict_json
+from spanscore.evaluation import Evaluation, evaluate_step, fail_step, skip_step
+from spanscore.expectations import Bound, Expectation
+from spanscore.otel import emit
+from spanscore.otel.guard import EVALUATING, guarded_context
+from spanscore.otel.processor import WATCHERS, EvaluatorSpanProcessor
+from spanscore.otel.worker import Job, Worker
+from spanscore.score import SkipReason
+from spanscore.step import MISSING, Step
+
+__all__ = ["EXPECTING", "Call", "Captured", "flush_late"]
+
+_logger = logging.getLogger(__name__)
+_logged: Final[set[str]] = set()
+
+EXPECTING: Final = create_key("spanscore-expecting")
+"""Context key of the expected value that `expecting` gives."""
+
+_SCORE_ROOM: Final = 24  # attributes that a call may still get: output, scores of a few evaluators
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Captured:
+    """What is known of a decorated function before it is called.
+
+    Attributes:
+        name: span name.
+        static: attributes of every span.
+        tracer: makes the spans.
+        parameters: names of the positional parameters, without the object of a method.
+        defaults: default values by parameter name.
+        skipped: 1 for a method, whose first argument is not recorded, else 0.
+        rest: name of the ``*args`` parameter.
+        expectation: what the decorator expects; None leaves it to the processor's registry.
+        expected_of: gives the expected value of the arguments of a call.
+        capture_content: whether values may stand on the span.
+        inline_max_bytes: outputs up to this size, serialised, are scored on the caller's thread.
+    """
+
+    name: str
+    static: Mapping[str, str]
+    tracer: Tracer
+    parameters: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    skipped: int
+    rest: str
+    expectation: Expectation | None
+    expected_of: Callable[..., Any] | None
+    capture_content: bool
+    inline_max_bytes: int
+
+    def begin(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Call | None:
+        """Start a span and return its Call, or None if the call is not to be captured; never raises."""
+        try:
+            context = get_current()
+            if EVALUATING in context:
+                return None
+            span = self.tracer.start_span(self.name, context=context, attributes=self.static)
+            expected = context.get(EXPECTING, MISSING)
+            if expected is not MISSING:  # it is for this call, not for the calls inside
+                context = Context({key: value for key, value in context.items() if key != EXPECTING})
+            call = Call(self, span, set_span_in_context(span, context), expected)
+            if call.recording:
+                if self.skipped:
+                    arguments = arguments[1:]
+                call.arguments = arguments
+                call.keywords = keywords
+                if self.capture_content:
+                    call.record_input(self.inputs(arguments, keywords))
+            return call
+        except Exception:  # the user's program is not ours to break
+            log_once("capture", "a call could not be captured; it runs without a span")
+            return None
+
+    def inputs(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
+        """Return the arguments of a call by parameter name."""
+        found: dict[str, Any] = dict(zip(self.parameters, arguments))
+        if len(arguments) > len(self.parameters):
+            found[self.rest] = arguments[len(self.parameters) :]
+        if keywords:
+            found.update(keywords)
+        for name, value in self.defaults.items():
+            found.setdefault(name, value)
+        return found
+
+
+class Call:
+    """A captured call that is running.
+
+    Attributes:
+        context: the context to run the function in: its span is the current one.
+        recording: False where the span is not sampled; then nothing is serialised or scored.
+    """
+
+    __slots__ = ("_captured", "_expected", "_found", "_span", "arguments", "context", "keywords", "recording")
+
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+    def __init__(self, captured: Captured, span: Span, context: Context, expected: Any) -> None:
+        self._captured = captured
+        self._span = span
+        self._expected = expected
+        self._found: dict[str, Any] = {}
+        self.context = context
+        self.recording = span.is_recording()
+
+    def record_input(self, inputs: dict[str, Any]) -> None:
+        """Serialise the input, once and before the function can change it."""
+        data = serialise(inputs)
+        text, mime, cut = export_text(inputs, data)
+        found = self._found
+        found[names.INPUT_VALUE] = text
+        found[names.INPUT_MIME_TYPE] = mime
+        if cut:
+            found[names.INPUT_BYTES] = len(data)
+            found[names.INPUT_SHA256] = sha256(data)
+
+    def finish(self, output: Any) -> None:
+        """End the span with the output and its scores; never raises."""
+        end_time_ns = time.time_ns()
+        if self.recording:
+            try:
+                self._score(output)
+            except Exception:  # the user's program is not ours to break
+                log_once("score", "a call could not be scored")
+        self._end(end_time_ns)
+
+    def stop(self, reason: SkipReason, explanation: str, error: BaseException | None = None, output: Any = MISSING) -> None:
+        """End the span of a call that gave no whole output; never raises."""
+        end_time_ns = time.time_ns()
+        if self.recording:
+            try:
+                self._stop(reason, explanation, error, output)
+            except Exception:  # the user's exception may not even have a text
+                log_once("stop", "the end of a call could not be recorded in full")
+        self._end(end_time_ns)
+
+    def _stop(self, reason: SkipReason, explanation: str, error: BaseException | None, output: Any) -> None:
+        found = self._found
+        if error is not None:
+            found[names.ERROR_TYPE] = type(error).__qualname__
+        if output is not MISSING and self._captured.capture_content:
+            self._record_output(output, serialise(output))
+        watcher = self._watcher()
+        bounds = self._bounds(watcher)
+        if bounds:
+            self._write(skip_step(bounds, reason, explanation), watcher)
+        self._span.set_attributes(found)
+        if error is not None:
+            self._span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
+            self._span.record_exception(error)
+
+    def _score(self, output: Any) -> None:
+        captured = self._captured
+        data = serialise(output)
+        if captured.capture_content:
+            self._record_output(output, data)
+        watcher = self._watcher()
+        try:
+            bounds = self._bounds(watcher, expect=True)
+        except Exception as error:  # the callable that gives the expected value is the user's
+            evaluation = fail_step(self._bounds(None) or [], error)
+            self._write(evaluation, watcher)
+        else:
+            if bounds:
+                self._evaluate(output, data, bounds, watcher)
+        self._span.set_attributes(self._found)
+
+    def _evaluate(
+        self, output: Any, data: bytes, bounds: Sequence[Bound], watcher: EvaluatorSpanProcessor | None
+    ) -> None:
+        captured = self._captured
+        name, operation = captured.name, captured.static[names.OPERATION_NAME]
+        if len(data) > captured.inline_max_bytes:
+            self._defer(functools.partial(_evaluate_bytes, name, operation, data, bounds), bounds, watcher)
+            return
+        step = Step(name=name, operation=operation, output=output, output_json=data)
+        if any([bound.calls_user_code for bound in bounds]):
+            token = attach(guarded_context())
+            try:
+                evaluation = evaluate_step(step, bounds)
+            finally:
+                detach(token)
+        else:
+            evaluation = evaluate_step(step, bounds)
+        if evaluation.awaited or not self._has_room():
+            self._defer(lambda: evaluation, bounds, watcher)
+        else:
+            self._write(evaluation, watcher)
+
+    def _has_room(self) -> bool:
+        """Return True if the scores fit on the live span: a full one would evict the user's attributes."""
+        found = getattr(self._span, "attributes", None)
+        return found is None or _MAX_ATTRIBUTES is None or len(found) + _SCORE_ROOM <= _MAX_ATTRIBUTES
+
+    def _write(self, evaluation: Evaluation, watcher: EvaluatorSpanProcessor | None) -> None:
+        """Put the scores on the live span."""
+        captured, span = self._captured, self._span
+        content, openinference = captured.capture_content, False
+        if watcher is not None:
+            watcher.count(evaluation.label)
+            content, openinference = content and watcher.export_content, watcher.openinference
+        self._found.update(emit.score_attributes(evaluation, content=content, openinference=openinference))
+        for name, found in emit.score_events(evaluation):
+            span.add_event(name, found)
+        emit.record(evaluation, captured.static, self.context, content=content)
+
+    def _defer(
+        self, evaluate: Callable[[], Evaluation], bounds: Sequence[Bound], watcher: EvaluatorSpanProcessor | None
+    ) -> None:
+        """Leave the scores to the processor, or where there is none, to a carrier span."""
+        context = self._span.get_span_context()
+        if watcher is not None:
+            watcher.defer(context.span_id, evaluate)
+            return
+        self._found[names.LABEL] = "pending"
+        self._found[names.EXPECTATION] = ",".join(bound.id for bound in bounds)
+        _late(self._captured, context, evaluate)
+
+    def _record_output(self, output: Any, data: bytes) -> None:
+        text, mime, cut = export_text(output, data)
+        found = self._found
+        found[names.OUTPUT_VALUE] = text
+        found[names.OUTPUT_MIME_TYPE] = mime
+        if cut:
+            found[names.OUTPUT_BYTES] = len(data)
+            found[names.OUTPUT_SHA256] = sha256(data)
+
+    def _watcher(self) -> EvaluatorSpanProcessor | None:
+        return WATCHERS.pop(self._span.get_span_context().span_id, None) if WATCHERS else None
+
+    def _bounds(self, watcher: EvaluatorSpanProcessor | None, *, expect: bool = False) -> Sequence[Bound]:
+        """Return what is expected of this call: by the decorator, else by the processor's registry."""
+        captured = self._captured
+        expectation = captured.expectation
+        if expectation is not None:
+            if self._expected is not MISSING:
+                return (expectation.bind(self._expected),)
+            if expect and captured.expected_of is not None:
+                value = captured.expected_of(*self.arguments, **self.keywords)
+                return (expectation.bind(strict_json(value, "what the expected callable returned")),)
+            return (expectation.bound(None),)
+        if watcher is None or not watcher.expectations.candidates(captured.name):
+            return ()
+        found = getattr(self._span, "attributes", None) or captured.static
+        if self._expected is MISSING:
+            return watcher.bounds(captured.name, found)
+        return [item.bind(self._expected) for item in watcher.expectations.match(captured.name, found)]
+
+    def _end(self, end_time_ns: int) -> None:
+        try:
+            self._span.end(end_time_ns)
+        except Exception:  # other processors may raise; the user's program is not ours to break
+            log_once("end", "a span processor raised while a span ended")
+
+
+_MAX_ATTRIBUTES: Final = SpanLimits().max_span_attributes
+
+
+def _evaluate_bytes(name: str, operation: str, data: bytes, bounds: Sequence[Bound]) -> Evaluation:
+    return evaluate_step(Step(name=name, operation=operation, output=orjson.loads(data)), bounds)
+
+
+def log_once(kind: str, message: str) -> None:
+    """Log the exception being handled, once a kind."""
+    if kind not in _logged:
+        _logged.add(kind)
+        _logger.warning("%s (logged once)", message, exc_info=True)
+
+
+@functools.cache
+def _late_worker() -> Worker:
+    worker = Worker(max_queue_size=2_048, hold_timeout_s=30.0)
+    atexit.register(worker.shutdown, 5.0)
+    return worker
+
+
+def _late(captured: Captured, context: SpanContext, evaluate: Callable[[], Evaluation]) -> None:
+    """Score later, with no processor of ours to hold the span: the scores follow as carrier spans."""
+
+    def deliver(evaluation: Evaluation) -> None:
+        if evaluation.awaited:
+            return
+        target = set_span_in_context(NonRecordingSpan(context), Context())
+        emit.record(evaluation, captured.static, target, content=captured.capture_content)
+        emit.emit_carriers(captured.tracer, context, evaluation, captured.static, content=captured.capture_content)
+
+    if not _late_worker().submit(
+        Job(trace_id=context.trace_id, evaluate=evaluate, deliver=deliver, deliver_late=deliver)
+    ):
+        emit.record_dropped("queue_full")
+        log_once("late", "the queue for late scores is full; a score was dropped")
+
+
+def flush_late(timeout_s: float = 30.0) -> bool:
+    """Wait for the scores of calls that no processor of ours holds; False if the time ran out."""
+    return _late_worker().flush(timeout_s)

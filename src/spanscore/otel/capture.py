@@ -1,0 +1,444 @@
+"""evaluate_output, capture, expecting: functions whose calls become scored spans."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from types import TracebackType
+from typing import Any, Final, Literal, ParamSpec, TypeVar, cast, overload
+
+from opentelemetry.context import Token, attach, detach, get_current, set_value
+from opentelemetry.context import Context as OtelContext
+from opentelemetry.trace import TracerProvider, get_current_span, get_tracer
+
+from spanscore import attributes as names
+from spanscore.content import serialise, strict_json
+from spanscore.errors import ConfigurationError
+from spanscore.evaluators import Evaluator, JsonSimilarity
+from spanscore.expectations import Expectation
+from spanscore.otel.call import EXPECTING, Call, Captured, log_once
+from spanscore.otel.emit import VERSION
+from spanscore.step import MISSING
+
+import orjson
+
+__all__ = ["capture", "evaluate_output", "expecting", "in_current_context"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+F = TypeVar("F", bound=Callable[..., Any])
+
+_NAMED_BY: Final = {"invoke_agent": names.AGENT_NAME, "execute_tool": names.TOOL_NAME}
+_MAX_STREAM_ITEMS: Final = 100_000
+
+
+def evaluate_output(
+    *,
+    expected: Any = MISSING,
+    evaluators: Sequence[Evaluator] = (),
+    threshold: float | None = None,
+    name: str | None = None,
+    operation: str = "invoke_agent",
+    capture_content: bool = True,
+    inline_max_bytes: int = 65_536,
+    tracer_provider: TracerProvider | None = None,
+) -> Callable[[F], F]:
+    """Return a decorator: every call becomes a span with input, output and scores of the output.
+
+    Works on functions, methods, static and class methods, coroutine functions, generators and async
+    generators, and under any tracer provider. What the function returns or raises is unchanged.
+    The output of a generator is what it yielded, joined where that is text; if it is abandoned or
+    cancelled, the score is ``skipped`` for the reason ``incomplete``.
+
+    Scores are made after the end time of the span is taken, on the live value, on the caller's
+    thread; what must be awaited, or is larger than ``inline_max_bytes``, goes to a worker.
+
+    Args:
+        expected: JSON value, or a callable of the call's arguments that returns one. If neither it
+            nor ``evaluators`` is given, the expectations of the processor decide.
+        evaluators: what scores the output; `JsonSimilarity` if none is given.
+        threshold: 0..1; a value at or above it passes. None: neither pass nor fail.
+        name: span name; the qualified name of the function by default.
+        operation: ``gen_ai.operation.name`` of the span.
+        capture_content: if False, values are scored but never stand on the span.
+        inline_max_bytes: 0 sends every score to the worker.
+        tracer_provider: the global one by default.
+
+    Raises:
+        ConfigurationError: a setting is wrong, or ``expected`` is no JSON value.
+
+    >>> @evaluate_output(expected={"city": "Paris"}, threshold=0.8)
+    ... def capital(country: str) -> dict[str, str]:
+    ...     return {"city": "Paris"}
+    >>> capital("France")
+    {'city': 'Paris'}
+    """
+    if inline_max_bytes < 0:
+        raise ConfigurationError(f"inline_max_bytes {inline_max_bytes!r} must be 0 or more")
+
+    def decorate(function: F) -> F:
+        span_name = name or _name_of(function)
+        expectation = None
+        if expected is not MISSING or evaluators:
+            expectation = Expectation(
+                span_name=span_name,
+                evaluators=tuple(evaluators) or (JsonSimilarity(),),
+                expected=MISSING if callable(expected) else expected,
+                threshold=threshold,
+                id=span_name,
+            )
+        return _decorated(
+            function,
+            functools.partial(
+                _captured,
+                name=span_name,
+                operation=operation,
+                expectation=expectation,
+                expected_of=expected if callable(expected) else None,
+                capture_content=capture_content,
+                inline_max_bytes=inline_max_bytes,
+                tracer_provider=tracer_provider,
+            ),
+        )
+
+    return decorate
+
+
+@overload
+def capture(function: F, /) -> F: ...
+@overload
+def capture(
+    *,
+    name: str | None = None,
+    operation: str = "invoke_agent",
+    capture_content: bool = True,
+    tracer_provider: TracerProvider | None = None,
+) -> Callable[[F], F]: ...
+def capture(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    operation: str = "invoke_agent",
+    capture_content: bool = True,
+    tracer_provider: TracerProvider | None = None,
+) -> Any:
+    """Return a decorator like `evaluate_output` that expects nothing by itself.
+
+    The span is scored if the processor's expectations, with or without `expecting`, say so.
+
+    >>> @capture(operation="execute_tool")
+    ... def weather(city: str) -> str:
+    ...     return "sunny"
+    >>> weather("Paris")
+    'sunny'
+    """
+    decorate: Callable[[Any], Any] = evaluate_output(
+        name=name, operation=operation, capture_content=capture_content, tracer_provider=tracer_provider
+    )
+    return decorate if function is None else decorate(function)
+
+
+class expecting:  # noqa: N801  # a context manager, used as a function
+    """Give the expected value for the captured calls directly inside a ``with`` block.
+
+    It counts before the decorator's and the registry's expected value, and not for calls that
+    those calls make. It holds in the current task or thread and in tasks started from it.
+
+    Args:
+        expected: JSON value.
+
+    Raises:
+        ConfigurationError: the value is no JSON value.
+
+    >>> @evaluate_output(threshold=0.8, evaluators=[JsonSimilarity()])
+    ... def capital(country: str) -> dict[str, str]:
+    ...     return {"city": "Paris"}
+    >>> with expecting({"city": "Paris"}):
+    ...     capital("France")
+    {'city': 'Paris'}
+    """
+
+    def __init__(self, expected: Any) -> None:
+        self._expected = strict_json(expected, "the value given to expecting()")
+        self._tokens: list[Token[OtelContext]] = []
+
+    def __enter__(self) -> None:
+        self._tokens.append(attach(set_value(EXPECTING, self._expected)))
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        detach(self._tokens.pop())
+
+
+def in_current_context(function: Callable[P, R]) -> Callable[P, R]:
+    """Return ``function`` bound to the current span, for running it in another thread.
+
+    Threads do not inherit the current span; asyncio tasks and ``asyncio.to_thread`` do.
+
+    >>> from concurrent.futures import ThreadPoolExecutor
+    >>> with ThreadPoolExecutor() as pool:
+    ...     pool.submit(in_current_context(len), "abc").result()
+    3
+    """
+    context = get_current()
+
+    @functools.wraps(function)
+    def bound(*args: P.args, **kwargs: P.kwargs) -> R:
+        token = attach(context)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            detach(token)
+
+    return bound
+
+
+def _name_of(function: Any) -> str:
+    function = inspect.unwrap(getattr(function, "__func__", function))
+    name = getattr(function, "__qualname__", None) or type(function).__qualname__
+    return str(name).rpartition("<locals>.")[2]
+
+
+def _captured(
+    function: Callable[..., Any],
+    is_method: bool,
+    *,
+    name: str,
+    operation: str,
+    expectation: Expectation | None,
+    expected_of: Callable[..., Any] | None,
+    capture_content: bool,
+    inline_max_bytes: int,
+    tracer_provider: TracerProvider | None,
+) -> Captured:
+    try:
+        parameters = list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):  # some callables written in C have no signature
+        parameters = []
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    skipped = int(is_method or _looks_like_method(function, positional))
+    static = {names.OPERATION_NAME: operation}
+    if operation in _NAMED_BY:
+        static[_NAMED_BY[operation]] = name
+    return Captured(
+        name=name,
+        static=static,
+        tracer=get_tracer(names.SCOPE, VERSION, tracer_provider),
+        parameters=tuple(positional[skipped:]),
+        defaults={p.name: p.default for p in parameters if p.default is not p.empty},
+        skipped=skipped,
+        rest=rest,
+        expectation=expectation,
+        expected_of=expected_of,
+        capture_content=capture_content,
+        inline_max_bytes=inline_max_bytes,
+    )
+
+
+def _looks_like_method(function: Callable[..., Any], positional: Sequence[str]) -> bool:
+    in_class = "." in getattr(function, "__qualname__", "").rpartition("<locals>.")[2]
+    return in_class and positional[:1] in (["self"], ["cls"])
+
+
+def _decorated(function: Any, captured_for: Callable[[Callable[..., Any], bool], Captured]) -> Any:
+    if isinstance(function, staticmethod):
+        return staticmethod(_decorated(function.__func__, captured_for))
+    if isinstance(function, classmethod):
+        return classmethod(_wrapped(function.__func__, captured_for(function.__func__, True)))
+    if not callable(function):
+        raise ConfigurationError(f"{function!r} cannot be captured; decorate a function, a method or a generator")
+    return _wrapped(function, captured_for(function, False))
+
+
+def _wrapped(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(function):
+        return _wrap_coroutine(function, captured)
+    if inspect.isasyncgenfunction(function):
+        return _wrap_async_generator(function, captured)
+    if inspect.isgeneratorfunction(function):
+        return _wrap_generator(function, captured)
+    return _wrap_function(function, captured)
+
+
+def _wrap_function(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
+    begin = captured.begin
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        call = begin(args, kwargs)
+        if call is None:
+            return function(*args, **kwargs)
+        token = attach(call.context)
+        try:
+            output = function(*args, **kwargs)
+        except BaseException as error:
+            detach(token)
+            _failed(call, error)
+            raise
+        detach(token)
+        call.finish(output)
+        return output
+
+    return wrapper
+
+
+def _wrap_coroutine(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
+    begin = captured.begin
+
+    @functools.wraps(function)
+    async def wrapper(*args: Any, **kwargs: Any) -> Any:
+        call = begin(args, kwargs)
+        if call is None:
+            return await function(*args, **kwargs)
+        token = attach(call.context)
+        try:
+            output = await function(*args, **kwargs)
+        except BaseException as error:
+            _detach_if_current(call, token)
+            _failed(call, error)
+            raise
+        detach(token)
+        call.finish(output)
+        return output
+
+    return wrapper
+
+
+def _detach_if_current(call: Call, token: Token[OtelContext]) -> None:
+    """Detach unless the coroutine is being closed from another context, where that would log an error."""
+    if get_current() is call.context:
+        detach(token)
+
+
+def _failed(call: Call, error: BaseException) -> None:
+    if isinstance(error, (GeneratorExit, asyncio.CancelledError)):
+        call.stop("incomplete", "the call was cancelled")
+    else:
+        call.stop("exception", f"the call raised {type(error).__name__}", error)
+
+
+class _Stream:
+    """A captured generator: its items so far, and its call."""
+
+    __slots__ = ("_call", "_count", "_items")
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._items: list[Any] = []
+        self._count = 0
+
+    def add(self, item: Any) -> None:
+        self._count += 1
+        if not self._call.recording or self._count > _MAX_STREAM_ITEMS:
+            return
+        # An item may be changed once it is handed out, so what is not text is copied at once.
+        self._items.append(item if type(item) is str else orjson.loads(serialise(item)))
+
+    def output(self) -> Any:
+        if self._items and all(type(item) is str for item in self._items):
+            return "".join(self._items)
+        return self._items
+
+    def finish(self) -> None:
+        if self._count > _MAX_STREAM_ITEMS:
+            self._stop(f"more than {_MAX_STREAM_ITEMS} items were yielded")
+        else:
+            self._call.finish(self.output())
+
+    def abandon(self) -> None:
+        self._stop(f"the stream was left after {self._count} items")
+
+    def fail(self, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError):
+            self._stop(f"the stream was cancelled after {self._count} items")
+        else:
+            self._call.stop("exception", f"the stream raised {type(error).__name__}", error, self.output())
+
+    def _stop(self, explanation: str) -> None:
+        self._call.stop("incomplete", explanation, None, self.output())
+
+
+def _wrap_generator(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        call = captured.begin(args, kwargs)
+        if call is None:
+            return (yield from function(*args, **kwargs))
+        stream = _Stream(call)
+        inner = function(*args, **kwargs)
+        step: Callable[[], Any] = functools.partial(next, inner)
+        while True:
+            token = attach(call.context)  # never across a yield: the caller would inherit the span
+            try:
+                item = step()
+            except StopIteration as stop:
+                detach(token)
+                stream.finish()
+                return stop.value
+            except BaseException as error:
+                detach(token)
+                stream.fail(error)
+                raise
+            detach(token)
+            stream.add(item)
+            try:
+                sent = yield item
+            except GeneratorExit:
+                stream.abandon()
+                inner.close()
+                raise
+            except BaseException as error:
+                step = functools.partial(inner.throw, error)
+            else:
+                step = functools.partial(inner.send, sent)
+
+    return wrapper
+
+
+def _wrap_async_generator(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        call = captured.begin(args, kwargs)
+        inner = function(*args, **kwargs)
+        stream = _Stream(call) if call is not None else None
+        step: Callable[[], Any] = inner.__anext__
+        while True:
+            token = attach(call.context) if call is not None else None
+            try:
+                item = await step()
+            except StopAsyncIteration:
+                _leave(call, token)
+                if stream is not None:
+                    stream.finish()
+                return
+            except BaseException as error:
+                _leave(call, token)
+                if stream is not None:
+                    stream.fail(error)
+                raise
+            _leave(call, token)
+            if stream is not None:
+                stream.add(item)
+            try:
+                sent = yield item
+            except GeneratorExit:
+                if stream is not None:
+                    stream.abandon()
+                await inner.aclose()
+                raise
+            except BaseException as error:
+                step = functools.partial(inner.athrow, error)
+            else:
+                step = functools.partial(inner.asend, sent)
+
+    return wrapper
+
+
+def _leave(call: Call | None, token: Token[OtelContext] | None) -> None:
+    if call is not None and token is not None:
+        _detach_if_current(call, token)

@@ -1,0 +1,258 @@
+"""An Evaluation as span attributes, events, metrics, log records and carrier spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from importlib.metadata import version
+from typing import Any, Final, NamedTuple
+
+from opentelemetry import _logs, metrics
+from opentelemetry.context import Context
+from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, Tracer, set_span_in_context
+
+from spanscore import attributes as names
+from spanscore.evaluation import Evaluation
+from spanscore.score import FieldScore, Score
+
+__all__ = [
+    "VERSION",
+    "emit_carriers",
+    "record",
+    "record_dropped",
+    "score_attributes",
+    "score_events",
+    "watch_queue",
+]
+
+VERSION: Final = version("spanscore")
+_MAX_EXPLANATION: Final = 1_024
+_MAX_FIELDS: Final = 3
+
+_meter: Final = metrics.get_meter(names.SCOPE, VERSION)
+_logger: Final = _logs.get_logger(names.SCOPE, VERSION)
+_scores: Final = _meter.create_histogram(
+    names.METRIC_SCORE,
+    unit="{score}",
+    description="Scores of evaluated spans, 0..1, 1 is best.",
+    explicit_bucket_boundaries_advisory=names.SCORE_BUCKETS,
+)
+_evaluations: Final = _meter.create_counter(
+    names.METRIC_EVALUATIONS, unit="{evaluation}", description="Evaluations by evaluator and label."
+)
+_durations: Final = _meter.create_histogram(
+    names.METRIC_DURATION,
+    unit="s",
+    description="Time that the evaluators of one span took.",
+    explicit_bucket_boundaries_advisory=names.DURATION_BUCKETS_S,
+)
+_dropped: Final = _meter.create_counter(
+    names.METRIC_DROPPED, unit="{span}", description="Matched spans that went out unscored, by reason."
+)
+
+
+class _Keys(NamedTuple):
+    score: str
+    label: str
+    evaluator: str
+    explanation: str
+    error_type: str
+    reason: str
+
+
+@lru_cache(maxsize=1_024)
+def _keys(evaluator: str) -> _Keys:
+    suffixes = (
+        names.SCORE_SUFFIX,
+        names.LABEL_SUFFIX,
+        names.EVALUATOR_SUFFIX,
+        names.EXPLANATION_SUFFIX,
+        names.ERROR_TYPE_SUFFIX,
+        names.REASON_SUFFIX,
+    )
+    return _Keys(*(names.evaluator_key(evaluator, suffix) for suffix in suffixes))
+
+
+def score_attributes(evaluation: Evaluation, *, content: bool = True, openinference: bool = False) -> dict[str, Any]:
+    """Return the span attributes of an evaluation, by key.
+
+    Args:
+        evaluation: what was scored.
+        content: whether expected values and explanations that quote values may be written.
+        openinference: also write each score as an OpenInference annotation.
+    """
+    bounds = evaluation.bounds
+    found: dict[str, Any] = {
+        names.LABEL: evaluation.label,
+        names.EXPECTATION: bounds[0].id if len(bounds) == 1 else ",".join(bound.id for bound in bounds),
+    }
+    if evaluation.score is not None:
+        found[names.SCORE] = evaluation.score
+    if content and bounds[0].expected_text is not None:
+        found[names.EXPECTED] = bounds[0].expected_text
+    for check, score in zip(evaluation.checks, evaluation.scores, strict=True):
+        _add_score(found, check.identity, score, content)
+    if openinference:
+        found.update(_openinference(evaluation.scores, content))
+    return found
+
+
+def _add_score(found: dict[str, Any], identity: str, score: Score, content: bool) -> None:
+    keys = _keys(score.evaluator)
+    found[keys.label] = score.label
+    found[keys.evaluator] = identity
+    if score.value is not None:
+        found[keys.score] = score.value
+    explanation = score.explanation if content else _without_values(score)
+    if explanation:
+        found[keys.explanation] = _valid(explanation)
+    if score.error_type is not None:
+        found[keys.error_type] = score.error_type
+    if score.reason is not None:
+        found[keys.reason] = score.reason
+
+
+def _valid(text: str) -> str:
+    text = text if len(text) <= _MAX_EXPLANATION else text[: _MAX_EXPLANATION - 3] + "..."
+    if text.isascii():
+        return text
+    data = text.encode("utf-8", "replace")[:_MAX_EXPLANATION]  # no exporter can encode lone surrogates
+    return data.decode("utf-8", "ignore")
+
+
+def _without_values(score: Score) -> str:
+    """Return which fields are wrong, and how, but not what they hold."""
+    if score.label in ("skipped", "error"):
+        return score.reason or score.error_type or ""
+    worst = sorted((item for item in score.fields if item.value < 1.0), key=_loss)
+    told = [f"{item.path or '(whole)'}: {item.reason}" for item in worst[:_MAX_FIELDS]]
+    return "; ".join(told + ([f"{len(worst) - _MAX_FIELDS} more"] if len(worst) > _MAX_FIELDS else []))
+
+
+def _loss(item: FieldScore) -> float:
+    return -item.weight * (1.0 - item.value)
+
+
+def _openinference(scores: Iterable[Score], content: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for index, score in enumerate(scores):
+        parts = {
+            "name": score.evaluator,
+            "label": score.label,
+            "score": score.value,
+            "explanation": score.explanation if content else None,
+            "annotator_kind": "CODE",
+        }
+        for suffix, value in parts.items():
+            if value not in (None, ""):
+                found[names.OPENINFERENCE_EVALUATION.format(index=index, suffix=suffix)] = value
+    return found
+
+
+def score_events(evaluation: Evaluation) -> list[tuple[str, dict[str, Any]]]:
+    """Return one `gen_ai.evaluation.result` a score that is final, as (name, attributes).
+
+    The explanation is not among them: it stands on the span already.
+    """
+    return [
+        (names.EVALUATION_EVENT, _event_attributes(score)) for score in evaluation.scores if score.label != "pending"
+    ]
+
+
+def _event_attributes(score: Score) -> dict[str, Any]:
+    found: dict[str, Any] = {names.EVALUATION_NAME: score.evaluator, names.EVALUATION_LABEL: score.label}
+    if score.value is not None:
+        found[names.EVALUATION_SCORE] = score.value
+    if score.error_type is not None:
+        found[names.ERROR_TYPE] = score.error_type
+    return found
+
+
+def record(evaluation: Evaluation, span: Mapping[str, Any], context: Context, *, content: bool = True) -> None:
+    """Record metrics and, where a LoggerProvider is set, log events for scores that are final.
+
+    Args:
+        evaluation: what to record; scores still ``pending`` are left out.
+        span: attributes of the scored span; agent and model become metric attributes.
+        context: holds the scored span, so that exemplars and log records point at it.
+        content: whether explanations may be logged.
+    """
+    logs = _logs_wanted()
+    for score in evaluation.scores:
+        if score.label == "pending":
+            continue
+        found: dict[str, Any] = {names.EVALUATION_NAME: score.evaluator, names.EVALUATION_LABEL: score.label}
+        for key in (names.AGENT_NAME, names.REQUEST_MODEL):
+            if key in span:
+                found[key] = span[key]
+        if score.value is not None:
+            _scores.record(score.value, found, context)
+        if score.error_type is not None:
+            found[names.ERROR_TYPE] = score.error_type
+        _evaluations.add(1, found, context)
+        if logs:
+            _log(score, span, context, content)
+    _durations.record(evaluation.duration_s, None, context)
+
+
+def _logs_wanted() -> bool:
+    enabled = getattr(_logger, "enabled", None)  # not in the oldest API that we support
+    if enabled is not None:
+        return bool(enabled())
+    return type(_logs.get_logger_provider()).__name__ not in ("ProxyLoggerProvider", "NoOpLoggerProvider")
+
+
+def _log(score: Score, span: Mapping[str, Any], context: Context, content: bool) -> None:
+    found = _event_attributes(score)
+    explanation = score.explanation if content else _without_values(score)
+    if explanation:
+        found[names.EVALUATION_EXPLANATION] = _valid(explanation)
+    if names.RESPONSE_ID in span:
+        found[names.RESPONSE_ID] = span[names.RESPONSE_ID]
+    level = _logs.SeverityNumber.WARN if score.label in ("error", "fail") else _logs.SeverityNumber.INFO
+    _logger.emit(
+        _logs.LogRecord(
+            event_name=names.EVALUATION_EVENT, attributes=found, context=context, severity_number=level
+        )
+    )
+
+
+def record_dropped(reason: str) -> None:
+    """Count one matched span that went out unscored."""
+    _dropped.add(1, {"reason": reason})
+
+
+def watch_queue(size: Any) -> None:
+    """Report what ``size()`` returns as the gauge ``spanscore.queue.size``."""
+    _meter.create_observable_gauge(
+        names.METRIC_QUEUE_SIZE,
+        callbacks=[lambda _options: [metrics.Observation(size())]],
+        unit="{span}",
+        description="Matched spans that wait for their scores.",
+    )
+
+
+def emit_carriers(
+    tracer: Tracer, target: SpanContext, evaluation: Evaluation, span: Mapping[str, Any], *, content: bool = True
+) -> None:
+    """Send scores that come after their span has left: one span ``evaluation <name>`` a score.
+
+    A carrier is a child of the target and has one link to it, so it inherits the target's trace
+    flags, and it repeats the attribute keys of scores that were in time.
+    """
+    if not target.trace_flags.sampled:
+        return
+    parent = set_span_in_context(NonRecordingSpan(target), Context())
+    copied = {key: span[key] for key in (names.AGENT_NAME, names.CONVERSATION_ID) if key in span}
+    for check, score in zip(evaluation.checks, evaluation.scores, strict=True):
+        found: dict[str, Any] = {
+            **copied,
+            **_event_attributes(score),
+            names.OPERATION_NAME: names.EVALUATION_OPERATION,
+            names.SPAN_KIND: names.SPAN_KIND_EVALUATOR,
+            names.LABEL: score.label,
+            names.EXPECTATION: ",".join(bound.id for bound in evaluation.bounds),
+        }
+        _add_score(found, check.identity, score, content)
+        name = f"{names.EVALUATION_OPERATION} {score.evaluator}"
+        tracer.start_span(name, context=parent, attributes=found, links=[Link(target)]).end()

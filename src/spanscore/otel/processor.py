@@ -1,0 +1,279 @@
+"""EvaluatorSpanProcessor: match, evaluate, attach, forward."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from opentelemetry import baggage
+from opentelemetry.context import Context, get_value
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
+from opentelemetry.trace import NonRecordingSpan, SpanContext, StatusCode, Tracer, set_span_in_context
+
+from spanscore import attributes as names
+from spanscore.content import from_attributes
+from spanscore.errors import ConfigurationError, OutputDecodeError
+from spanscore.evaluation import Evaluation, evaluate_step, fail_step, skip_step
+from spanscore.expectations import Bound, Expectations
+from spanscore.otel import emit
+from spanscore.otel.guard import EVALUATING
+from spanscore.otel.rebuild import rebuild, without_content
+from spanscore.otel.worker import Job, Worker, reset_after_fork
+from spanscore.score import SkipReason
+from spanscore.step import MISSING
+
+__all__ = ["WATCHERS", "EvaluatorSpanProcessor"]
+
+_logger = logging.getLogger(__name__)
+_NO_CONTENT: Final = (
+    "span %r matches an expectation but holds no output, so it is skipped. Content capture is off by default in most "
+    "instrumentations: set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY, or the switch of yours"
+)
+
+WATCHERS: Final[dict[int, EvaluatorSpanProcessor]] = {}
+"""Span id -> the processor that will hear of the end, for captured calls that are running."""
+
+
+class EvaluatorSpanProcessor(SpanProcessor):
+    """Scores spans on their way to the next processor.
+
+    `on_end` hands a span that nothing is expected of straight to ``next``. Any other waits in a
+    bounded queue, is scored on a worker thread, and goes on as a copy with its scores. Whatever
+    goes wrong, the span goes on, with the reason on it.
+
+    Args:
+        next: the processor that exports, for example a BatchSpanProcessor.
+        expectations: the registry.
+        max_queue_size: spans that may wait at once; a further one goes on unscored, labelled
+            ``skipped`` with the reason ``queue_full``.
+        hold_timeout_s: how long a span waits for a judge; then it goes on labelled ``pending`` and
+            the verdict follows as a carrier span.
+        export_content: if False, input, output, expected values and explanations that quote them
+            are scored but removed from what ``next`` is given, whoever recorded them.
+        openinference: also write each score as an OpenInference annotation.
+
+    Raises:
+        ConfigurationError: a size or a time that is not above 0.
+    """
+
+    def __init__(
+        self,
+        next: SpanProcessor,
+        expectations: Expectations | None = None,
+        *,
+        max_queue_size: int = 2048,
+        hold_timeout_s: float = 30.0,
+        export_content: bool = True,
+        openinference: bool = False,
+    ) -> None:
+        if max_queue_size < 1 or hold_timeout_s <= 0:
+            raise ConfigurationError(
+                f"max_queue_size {max_queue_size!r} and hold_timeout_s {hold_timeout_s!r} must be above 0"
+            )
+        self._next = next
+        self.expectations = expectations if expectations is not None else Expectations()
+        self.export_content = export_content
+        self.openinference = openinference
+        self._worker = Worker(max_queue_size=max_queue_size, hold_timeout_s=hold_timeout_s)
+        self._deferred: dict[int, Callable[[], Evaluation]] = {}
+        self._internal: set[int] = set()
+        self._outcomes: Counter[str] = Counter()
+        self._counting = threading.Lock()
+        self._told: set[str] = set()
+        self._carrier_tracer: Tracer | None = None
+        self._shut_down = False
+        self._max_length = SpanLimits().max_span_attribute_length
+        reset_after_fork(self._after_fork)
+        emit.watch_queue(self._worker.size)
+
+    @property
+    def outcomes(self) -> Mapping[str, int]:
+        """How the matched spans ended: counts by ``pass``, ``fail``, ``scored``, ``error``, ``skipped``, ``dropped``.
+
+        A span that went out ``pending`` is counted when its verdict has come.
+        """
+        with self._counting:
+            return dict(self._outcomes)
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        """Take note of a captured call and of its test case; never raises by itself."""
+        try:
+            self._note(span, parent_context)
+        except Exception:  # the user's program is not ours to break
+            self._tell("on_start", "noting the start of a span failed", exc_info=True)
+        self._next.on_start(span, parent_context)
+
+    def on_end(self, span: ReadableSpan) -> None:
+        """Hand on or queue; neither waits nor raises by itself."""
+        try:
+            if self._queued(span):
+                return
+        except Exception:  # the user's program is not ours to break
+            self._tell("on_end", "matching a span failed; it goes on unscored", exc_info=True)
+        self._forward(span)
+
+    def _on_ending(self, span: Span) -> None:
+        self._next._on_ending(span)
+
+    def force_flush(self, timeout_millis: int = 30_000) -> bool:
+        """Wait until what was queued is scored and exported; False if the time ran out."""
+        deadline = time.monotonic() + timeout_millis / 1_000
+        done = self._worker.flush(timeout_millis / 1_000)
+        remaining = max(0, int((deadline - time.monotonic()) * 1_000))
+        return done and self._next.force_flush(remaining) is not False
+
+    def shutdown(self, timeout_millis: int = 30_000) -> None:
+        """Score what is queued within the time, send on the rest unscored, then shut down ``next``."""
+        if self._shut_down:
+            return
+        self._shut_down = True
+        self._worker.shutdown(timeout_millis / 1_000)
+        unused = self.expectations.unused
+        if unused:
+            _logger.warning("these expectations matched no span: %s", ", ".join(unused))
+        self._next.shutdown()
+
+    def count(self, label: str) -> None:
+        """Count the outcome of one matched span; for captured calls, which are scored before they end."""
+        with self._counting:
+            self._outcomes[label] += 1
+
+    def defer(self, span_id: int, evaluate: Callable[[], Evaluation]) -> None:
+        """Have a captured call scored by the worker when its span ends."""
+        self._deferred[span_id] = evaluate
+
+    def bounds(self, span_name: str, found: Mapping[str, Any]) -> Sequence[Bound]:
+        """Return what is expected of a span with these attributes."""
+        matched = self.expectations.match(span_name, found)
+        return [item.bound(_case(found, item.case_key)) for item in matched]
+
+    def _note(self, span: Span, parent_context: Context | None) -> None:
+        context = span.get_span_context()
+        assert context is not None
+        if get_value(EVALUATING, parent_context):
+            self._internal.add(context.span_id)
+            return
+        scope = span.instrumentation_scope
+        if scope is not None and scope.name == names.SCOPE:
+            WATCHERS[context.span_id] = self
+        for key in self.expectations.case_keys:
+            case = baggage.get_baggage(key, parent_context)
+            if case is not None:
+                span.set_attribute(names.CASE, str(case))
+
+    def _queued(self, span: ReadableSpan) -> bool:
+        context = span.context
+        if context is None:
+            return False
+        deferred = self._deferred.pop(context.span_id, None) if self._deferred else None
+        if self._internal and context.span_id in self._internal:
+            self._internal.discard(context.span_id)
+            return False
+        if not context.trace_flags.sampled:
+            return False
+        if deferred is None:
+            if not self.expectations.candidates(span.name):
+                return False
+            found = span.attributes or {}
+            if names.LABEL in found or found.get(names.OPERATION_NAME) == names.EVALUATION_OPERATION:
+                return False
+            if not self.expectations.match(span.name, found):
+                return False
+            deferred = _Foreign(self, span)
+        self._submit(span, context, deferred)
+        return True
+
+    def _submit(self, span: ReadableSpan, context: SpanContext, evaluate: Callable[[], Evaluation]) -> None:
+        job = Job(
+            trace_id=context.trace_id,
+            evaluate=evaluate,
+            deliver=lambda evaluation: self._attach(span, context, evaluation),
+            deliver_late=lambda evaluation: self._follow(span, context, evaluation),
+        )
+        if self._worker.submit(job):
+            return
+        reason: SkipReason = "shutdown" if self._shut_down else "queue_full"
+        emit.record_dropped(reason)
+        self.count("dropped")
+        self._tell(reason, "the queue refused a span (%s); it goes on unscored", reason)
+        self._forward(rebuild(span, {names.LABEL: "skipped", names.REASON: reason}))
+
+    def _attach(self, span: ReadableSpan, context: SpanContext, evaluation: Evaluation) -> None:
+        if not evaluation.awaited:
+            self.count(evaluation.label)
+        added = emit.score_attributes(evaluation, content=self.export_content, openinference=self.openinference)
+        self._record(span, context, evaluation)
+        self._forward(rebuild(span, added, emit.score_events(evaluation)))
+
+    def _follow(self, span: ReadableSpan, context: SpanContext, evaluation: Evaluation) -> None:
+        self.count(evaluation.label)
+        if self._carrier_tracer is None:
+            provider = TracerProvider(resource=span.resource, shutdown_on_exit=False)
+            provider.add_span_processor(self._next)
+            self._carrier_tracer = provider.get_tracer(names.SCOPE, emit.VERSION)
+        self._record(span, context, evaluation)
+        emit.emit_carriers(
+            self._carrier_tracer, context, evaluation, span.attributes or {}, content=self.export_content
+        )
+
+    def _record(self, span: ReadableSpan, context: SpanContext, evaluation: Evaluation) -> None:
+        target = set_span_in_context(NonRecordingSpan(context), Context())
+        emit.record(evaluation, span.attributes or {}, target, content=self.export_content)
+
+    def _forward(self, span: ReadableSpan) -> None:
+        if not self.export_content:
+            span = without_content(span)
+        self._next.on_end(span)
+
+    def _after_fork(self) -> None:
+        self._counting = threading.Lock()
+        self._outcomes.clear()
+        self._deferred.clear()
+
+    def _tell(self, kind: str, message: str, *arguments: object, exc_info: bool = False) -> None:
+        if kind not in self._told:
+            self._told.add(kind)
+            _logger.warning(message + " (logged once)", *arguments, exc_info=exc_info)
+
+
+class _Foreign:
+    """Scores a span that another instrumentation made, from its attributes."""
+
+    __slots__ = ("_processor", "_span")
+
+    def __init__(self, processor: EvaluatorSpanProcessor, span: ReadableSpan) -> None:
+        self._processor = processor
+        self._span = span
+
+    def __call__(self) -> Evaluation:
+        span, processor = self._span, self._processor
+        found = span.attributes or {}
+        bounds = processor.bounds(span.name, found)
+        error = _error_type(span)
+        try:
+            step = from_attributes(span.name, found, error, processor._max_length)
+        except OutputDecodeError as undecodable:
+            return fail_step(bounds, undecodable)
+        if error is not None:
+            return skip_step(bounds, "exception", f"the operation ended with {error}")
+        if step.output is MISSING:
+            processor._tell("no_content", _NO_CONTENT, span.name)
+            return skip_step(bounds, "no_content", "the span holds no output")
+        return evaluate_step(step, bounds)
+
+
+def _error_type(span: ReadableSpan) -> str | None:
+    if span.status.status_code is not StatusCode.ERROR:
+        return None
+    return str((span.attributes or {}).get(names.ERROR_TYPE, "an error"))
+
+
+def _case(found: Mapping[str, Any], key: str | None) -> str | None:
+    if key is None:
+        return None
+    case = found.get(key, found.get(names.CASE))
+    return None if case is None else str(case)

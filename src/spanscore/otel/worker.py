@@ -1,0 +1,248 @@
+"""Worker: scores spans off the caller's thread, holds them for judges, and loses none.
+
+One thread runs deterministic evaluators and hands spans on; an event loop of its own, in a second
+thread that starts with the first verdict to await, runs the others. Both are daemons: what is
+still under way when the process ends is finished or given up by `shutdown`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import threading
+import time
+import weakref
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future
+from dataclasses import dataclass
+from typing import Final
+
+from opentelemetry.context import attach, detach
+
+from spanscore.evaluation import Evaluation
+from spanscore.otel.guard import guarded_context
+
+__all__ = ["Job", "Worker", "reset_after_fork"]
+
+_logger = logging.getLogger(__name__)
+_TICK_S: Final = 0.1
+_BATCH: Final = 64
+
+
+@dataclass(slots=True, kw_only=True, eq=False)
+class Job:
+    """One span to score.
+
+    Attributes:
+        trace_id: jobs of one trace are delivered in the order they came.
+        evaluate: makes the scores; runs on the worker's thread.
+        deliver: sends the span on with its scores; called exactly once.
+        deliver_late: sends verdicts that came after the span had to go.
+    """
+
+    trace_id: int
+    evaluate: Callable[[], Evaluation]
+    deliver: Callable[[Evaluation], None]
+    deliver_late: Callable[[Evaluation], None]
+    evaluation: Evaluation | None = None
+    verdict: Future[Evaluation] | None = None
+    deadline: float = 0.0
+
+
+class Worker:
+    """A bounded queue of jobs and the threads that work on them.
+
+    Args:
+        max_queue_size: jobs that may wait at once, judges' included; the newest is refused when full.
+        hold_timeout_s: a span waits this long for a verdict, then goes out as ``pending``.
+    """
+
+    def __init__(self, *, max_queue_size: int, hold_timeout_s: float) -> None:
+        self._max_queue_size = max_queue_size
+        self._hold_timeout_s = hold_timeout_s
+        self._closed = False
+        self._reset()
+        reset_after_fork(self._reset)
+
+    def _reset(self) -> None:
+        """Start empty; also in a forked child, whose parent goes on with what was queued."""
+        self._queue: deque[Job] = deque()
+        self._held: dict[int, deque[Job]] = {}
+        self._late: set[Job] = set()
+        self._busy = False
+        self._wake = threading.Event()
+        self._changed = threading.Condition()
+        self._starting = threading.Lock()
+        self._pumping = threading.RLock()
+        self._thread: threading.Thread | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    def size(self) -> int:
+        """Return how many jobs wait, judges' included."""
+        return len(self._queue) + sum(map(len, list(self._held.values()))) + len(self._late)
+
+    def submit(self, job: Job) -> bool:
+        """Queue a job without waiting; return False if the queue is full or closed."""
+        waiting = len(self._queue)
+        if self._closed or waiting + len(self._held) + len(self._late) >= self._max_queue_size:
+            if self._closed or self.size() >= self._max_queue_size:
+                return False
+        self._queue.append(job)
+        if self._thread is None:
+            self._start()
+        if waiting >= _BATCH:
+            self._wake.set()
+        return True
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until everything queued is delivered, verdicts included; False if time ran out."""
+        deadline = time.monotonic() + timeout_s
+        if self._thread is None or not self._thread.is_alive() or self._thread is threading.current_thread():
+            self._pump()
+        self._wake.set()
+        with self._changed:
+            while self.size() or self._busy:
+                remaining = deadline - time.monotonic()
+                if remaining <= 0:
+                    return False
+                self._changed.wait(min(remaining, _TICK_S))
+                self._wake.set()
+        return True
+
+    def shutdown(self, timeout_s: float) -> None:
+        """Refuse new jobs, wait for the others, then send out what is left without its verdict."""
+        if self._closed:
+            return
+        self._closed = True
+        self.flush(timeout_s)
+        self._wake.set()
+        if self._pumping.acquire(timeout=1.0):  # an evaluator that hangs keeps the lock
+            try:
+                self._give_up()
+            finally:
+                self._pumping.release()
+        loop = self._loop
+        if loop is not None:
+            loop.call_soon_threadsafe(loop.stop)
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is not None:
+                return
+            thread = threading.Thread(target=self._run, name="spanscore-worker", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the interpreter is shutting down; flush does the work
+                return
+            self._thread = thread
+
+    def _run(self) -> None:
+        while not (self._closed and not self.size()):
+            self._wake.wait(_TICK_S)
+            self._wake.clear()
+            if self.size():
+                try:
+                    self._pump()
+                except BaseException:  # an evaluator that calls sys.exit must not end the thread
+                    _logger.exception("scoring a span failed")
+
+    def _pump(self) -> None:
+        """Work off the queue and hand on whatever is ready."""
+        with self._pumping:
+            self._busy = True
+            token = attach(guarded_context())
+            try:
+                while self._queue:
+                    self._evaluate(self._queue.popleft())
+                    if self._held:
+                        self._release()
+                self._release()
+            finally:
+                detach(token)
+                self._busy = False
+        with self._changed:
+            self._changed.notify_all()
+
+    def _evaluate(self, job: Job) -> None:
+        job.evaluation = job.evaluate()
+        if job.evaluation.awaited:
+            loop = self._running_loop()
+            if loop is None:
+                job.evaluation = job.evaluation.abandoned("shutdown")
+            else:
+                job.deadline = time.monotonic() + self._hold_timeout_s
+                job.verdict = asyncio.run_coroutine_threadsafe(job.evaluation.settled(), loop)
+                job.verdict.add_done_callback(lambda _: self._wake.set())
+        if job.verdict is None and job.trace_id not in self._held:
+            _deliver(job.deliver, job.evaluation)
+        else:
+            self._held.setdefault(job.trace_id, deque()).append(job)
+
+    def _running_loop(self) -> asyncio.AbstractEventLoop | None:
+        if self._loop is None:
+            loop = asyncio.new_event_loop()
+            thread = threading.Thread(target=loop.run_forever, name="spanscore-judges", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError:  # the interpreter is shutting down
+                loop.close()
+                return None
+            self._loop = loop
+        return self._loop
+
+    def _release(self) -> None:
+        now = time.monotonic()
+        for trace_id, jobs in list(self._held.items()):
+            while jobs and (evaluation := _ready(jobs[0], now)) is not None:
+                job = jobs.popleft()
+                if evaluation.awaited:
+                    self._late.add(job)
+                _deliver(job.deliver, evaluation)
+            if not jobs:
+                del self._held[trace_id]
+        for job in [job for job in self._late if job.verdict is not None and job.verdict.done()]:
+            self._late.discard(job)
+            _deliver(job.deliver_late, _verdict(job))
+
+    def _give_up(self) -> None:
+        for job in [*self._queue, *(job for jobs in self._held.values() for job in jobs), *self._late]:
+            evaluation = job.evaluation if job.evaluation is not None else job.evaluate()
+            if job.verdict is not None:
+                job.verdict.cancel()
+            _deliver(job.deliver_late if job in self._late else job.deliver, evaluation.abandoned("shutdown"))
+        self._queue.clear()
+        self._held.clear()
+        self._late.clear()
+
+
+def reset_after_fork(method: Callable[[], None]) -> None:
+    """Call a bound method in every forked child, for as long as its object lives."""
+    if hasattr(os, "register_at_fork"):
+        found = weakref.WeakMethod(method)
+        os.register_at_fork(after_in_child=lambda: (alive := found()) and alive())
+
+
+def _ready(job: Job, now: float) -> Evaluation | None:
+    """Return what the job's span goes out with, or None while it is held."""
+    assert job.evaluation is not None
+    if job.verdict is None:
+        return job.evaluation
+    if job.verdict.done():
+        return _verdict(job)
+    return job.evaluation if now >= job.deadline else None
+
+
+def _verdict(job: Job) -> Evaluation:
+    assert job.verdict is not None and job.evaluation is not None
+    if job.verdict.cancelled() or job.verdict.exception() is not None:
+        return job.evaluation.abandoned("shutdown")
+    return job.verdict.result()
+
+
+def _deliver(deliver: Callable[[Evaluation], None], evaluation: Evaluation) -> None:
+    try:
+        deliver(evaluation)
+    except Exception:  # the next processor is not ours
+        _logger.exception("handing on a scored span failed")
