@@ -13,6 +13,7 @@ from spanscore.evaluators import Contains, Evaluator, ExactMatch, JsonSimilarity
 from spanscore.expectations import Expectation, Expectations
 from spanscore.otel.capture import capture, evaluate_output, expecting, in_current_context
 from spanscore.otel.processor import EvaluatorSpanProcessor
+from spanscore.otel.setup import configure, install
 from spanscore.score import FieldScore, Score
 from spanscore.step import MISSING, Step, Trajectory
 
@@ -37,9 +38,11 @@ __all__ = [
     "Step",
     "Trajectory",
     "capture",
+    "configure",
     "evaluate_output",
     "evaluate_step",
     "evaluator",
     "expecting",
     "in_current_context",
+    "install",
 ]

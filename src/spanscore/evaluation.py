@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Final
-
-import orjson
 
 from spanscore.errors import EvaluationError
 from spanscore.expectations import Bound, Check
 from spanscore.score import Label, Score, SkipReason, worst_label
 from spanscore.step import Step
 
-__all__ = ["Evaluation", "evaluate_step", "fail_step", "skip_step"]
+__all__ = ["Evaluation", "evaluate_live", "evaluate_step", "fail_step", "skip_step"]
 
 _logger = logging.getLogger(__name__)
 _logged: Final[set[tuple[str, type]]] = set()
@@ -71,15 +69,23 @@ def evaluate_step(step: Step, bounds: Sequence[Bound]) -> Evaluation:
     something that is no score in 0..1, gives label ``error``.
 
     Args:
-        step: what was captured.
+        step: what was captured, with the JSON value of the output.
         bounds: expectations with their expected values, at least one. Where two have an evaluator
             of the same name, the second is left out.
+    """
+    return evaluate_live(step.output, bounds, lambda: step)
+
+
+def evaluate_live(output: Any, bounds: Sequence[Bound], describe: Callable[[], Step]) -> Evaluation:
+    """Return the scores of ``output``, a live Python object, like `evaluate_step`.
+
+    Evaluators that were prepared see the live object. For the others ``describe`` is called, once,
+    and gives the Step with the JSON value of the output.
     """
     started = perf_counter()
     checks = bounds[0].checks if len(bounds) == 1 else _distinct(bounds)
     if len(checks) == 1 and checks[0].run is not None:  # by far the most common case
-        score = _scored(checks[0], step)
-        assert isinstance(score, Score)
+        score = _prepared_score(checks[0], output)
         return Evaluation(
             bounds=bounds,
             checks=checks,
@@ -88,14 +94,18 @@ def evaluate_step(step: Step, bounds: Sequence[Bound]) -> Evaluation:
             score=score.value,
             duration_s=perf_counter() - started,
         )
+    step: Step | None = None
     scores: list[Score] = []
     awaited: list[tuple[int, Awaitable[Any]]] = []
-    if step.output_json is not None and any(check.run is None for check in checks):
-        parsed = replace(step, output=orjson.loads(step.output_json), output_json=None)
-    else:
-        parsed = step
     for position, check in enumerate(checks):
-        result = _scored(check, step if check.run is not None else parsed)
+        if check.run is not None:
+            scores.append(_prepared_score(check, output))
+            continue
+        if check.lacks_expected:
+            scores.append(_skipped(check, "no_expected", ""))
+            continue
+        step = step or describe()
+        result = _called(check, step)
         if isinstance(result, Score):
             scores.append(result)
         else:
@@ -147,18 +157,24 @@ def _evaluation(
     )
 
 
-def _scored(check: Check, step: Step) -> Score | Awaitable[Any]:
-    if check.lacks_expected:
-        return _skipped(check, "no_expected", "")
+def _prepared_score(check: Check, output: Any) -> Score:
+    assert check.run is not None
     try:
-        result: Any
-        if check.run is not None:
-            result = check.run(step.output)
-        else:
-            result = check.evaluator.evaluate(step.output, check.expected, step=step)
-            if inspect.isawaitable(result):
-                return result
-        return _judged(check, result)
+        score = check.run(output)
+        value, threshold = score.value, check.threshold
+        if value is None or not 0.0 <= value <= 1.0:
+            return _judged(check, score)
+        if threshold is not None:  # a prepared score is new each time: no copy is needed
+            object.__setattr__(score, "label", "pass" if value >= threshold else "fail")
+        return score
+    except Exception as error:  # an evaluator may raise anything
+        return _failed(check, error)
+
+
+def _called(check: Check, step: Step) -> Score | Awaitable[Any]:
+    try:
+        result: Any = check.evaluator.evaluate(step.output, check.expected, step=step)
+        return result if inspect.isawaitable(result) else _judged(check, result)
     except Exception as error:  # an evaluator may raise anything
         return _failed(check, error)
 

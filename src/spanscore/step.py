@@ -30,8 +30,6 @@ class Step:
         operation: ``gen_ai.operation.name``, for example ``invoke_agent``; "" when unknown.
         input: JSON value: the parameters by name, or the messages. MISSING when not captured.
         output: JSON value as it was when the operation returned. MISSING when not captured.
-        output_json: the output serialised. Where it is set, ``output`` may still be the live Python
-            object; evaluators are given the JSON value.
         error: class name of the exception that ended the operation, or None.
         attributes: attributes of the span, by key.
         trajectory: the steps of the run this step is the root of, when they were gathered.
@@ -41,7 +39,6 @@ class Step:
     operation: str = ""
     input: Any = MISSING
     output: Any = MISSING
-    output_json: bytes | None = None
     error: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     trajectory: Trajectory | None = None

@@ -43,7 +43,8 @@ class PreparingEvaluator(Evaluator, Protocol):
     def prepare(self, expected: Any) -> Callable[[Any], Score]:
         """Return a function from output to score, equal to ``evaluate(output, expected)``.
 
-        The function must take live Python values, change nothing, and call no code of the user's.
+        The function must take live Python values, change nothing, call no code of the user's, and
+        return a new Score each time.
         """
         ...
 

@@ -29,11 +29,11 @@ from opentelemetry.trace import (
 
 from spanscore import attributes as names
 from spanscore.content import export_text, serialise, sha256, strict_json
-from spanscore.evaluation import Evaluation, evaluate_step, fail_step, skip_step
+from spanscore.evaluation import Evaluation, evaluate_live, evaluate_step, fail_step, skip_step
 from spanscore.expectations import Bound, Expectation
 from spanscore.otel import emit
 from spanscore.otel.guard import EVALUATING, guarded_context
-from spanscore.otel.processor import WATCHERS, EvaluatorSpanProcessor
+from spanscore.otel.processor import WATCHERS, EvaluatorSpanProcessor, Events
 from spanscore.otel.worker import Job, Worker
 from spanscore.score import SkipReason
 from spanscore.step import MISSING, Step
@@ -46,7 +46,6 @@ _logged: Final[set[str]] = set()
 EXPECTING: Final = create_key("spanscore-expecting")
 """Context key of the expected value that `expecting` gives."""
 
-_SCORE_ROOM: Final = 24  # attributes that a call may still get: output, scores of a few evaluators
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +101,10 @@ class Captured:
             log_once("capture", "a call could not be captured; it runs without a span")
             return None
 
+    def step(self, data: bytes) -> Step:
+        """Return the Step of a call whose output is ``data``, serialised."""
+        return Step(name=self.name, operation=self.static[names.OPERATION_NAME], output=orjson.loads(data))
+
     def inputs(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call by parameter name."""
         found: dict[str, Any] = dict(zip(self.parameters, arguments))
@@ -151,7 +154,10 @@ class Call:
         end_time_ns = time.time_ns()
         if self.recording:
             try:
-                self._score(output)
+                data = serialise(output)
+                if self._captured.capture_content:
+                    self._record_output(output, data)
+                self._score(output, data)
             except Exception:  # the user's program is not ours to break
                 log_once("score", "a call could not be scored")
         self._end(end_time_ns)
@@ -174,67 +180,56 @@ class Call:
             self._record_output(output, serialise(output))
         watcher = self._watcher()
         bounds = self._bounds(watcher)
-        if bounds:
-            self._write(skip_step(bounds, reason, explanation), watcher)
-        self._span.set_attributes(found)
+        self._write(skip_step(bounds, reason, explanation) if bounds else None, watcher)
         if error is not None:
             self._span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
             self._span.record_exception(error)
 
-    def _score(self, output: Any) -> None:
-        captured = self._captured
-        data = serialise(output)
-        if captured.capture_content:
-            self._record_output(output, data)
+    def _score(self, output: Any, data: bytes) -> None:
         watcher = self._watcher()
         try:
             bounds = self._bounds(watcher, expect=True)
         except Exception as error:  # the callable that gives the expected value is the user's
-            evaluation = fail_step(self._bounds(None) or [], error)
-            self._write(evaluation, watcher)
-        else:
-            if bounds:
-                self._evaluate(output, data, bounds, watcher)
-        self._span.set_attributes(self._found)
-
-    def _evaluate(
-        self, output: Any, data: bytes, bounds: Sequence[Bound], watcher: EvaluatorSpanProcessor | None
-    ) -> None:
-        captured = self._captured
-        name, operation = captured.name, captured.static[names.OPERATION_NAME]
-        if len(data) > captured.inline_max_bytes:
-            self._defer(functools.partial(_evaluate_bytes, name, operation, data, bounds), bounds, watcher)
+            self._write(fail_step(self._bounds(None), error), watcher)
             return
-        step = Step(name=name, operation=operation, output=output, output_json=data)
-        if any([bound.calls_user_code for bound in bounds]):
-            token = attach(guarded_context())
-            try:
-                evaluation = evaluate_step(step, bounds)
-            finally:
-                detach(token)
+        if not bounds:
+            self._write(None, watcher)
+        elif len(data) > self._captured.inline_max_bytes:
+            self._defer(lambda: evaluate_step(self._captured.step(data), bounds), bounds, watcher)
         else:
-            evaluation = evaluate_step(step, bounds)
-        if evaluation.awaited or not self._has_room():
-            self._defer(lambda: evaluation, bounds, watcher)
-        else:
-            self._write(evaluation, watcher)
+            evaluation = self._evaluated(output, data, bounds)
+            if evaluation.awaited:
+                self._defer(lambda: evaluation, bounds, watcher)
+            else:
+                self._write(evaluation, watcher)
 
-    def _has_room(self) -> bool:
-        """Return True if the scores fit on the live span: a full one would evict the user's attributes."""
-        found = getattr(self._span, "attributes", None)
-        return found is None or _MAX_ATTRIBUTES is None or len(found) + _SCORE_ROOM <= _MAX_ATTRIBUTES
+    def _evaluated(self, output: Any, data: bytes, bounds: Sequence[Bound]) -> Evaluation:
+        if not bounds[0].calls_user_code and len(bounds) == 1:
+            return evaluate_live(output, bounds, lambda: self._captured.step(data))
+        token = attach(guarded_context())
+        try:
+            return evaluate_live(output, bounds, lambda: self._captured.step(data))
+        finally:
+            detach(token)
 
-    def _write(self, evaluation: Evaluation, watcher: EvaluatorSpanProcessor | None) -> None:
-        """Put the scores on the live span."""
-        captured, span = self._captured, self._span
-        content, openinference = captured.capture_content, False
-        if watcher is not None:
-            watcher.count(evaluation.label)
-            content, openinference = content and watcher.export_content, watcher.openinference
-        self._found.update(emit.score_attributes(evaluation, content=content, openinference=openinference))
-        for name, found in emit.score_events(evaluation):
-            span.add_event(name, found)
-        emit.record(evaluation, captured.static, self.context, content=content)
+    def _write(self, evaluation: Evaluation | None, watcher: EvaluatorSpanProcessor | None) -> None:
+        """Put everything on the span: through the processor's copy where nobody else reads the live one."""
+        captured, span, found = self._captured, self._span, self._found
+        events: Events = ()
+        if evaluation is not None:
+            content, openinference = captured.capture_content, False
+            if watcher is not None:
+                watcher.count(evaluation.label)
+                content, openinference = content and watcher.export_content, watcher.openinference
+            found.update(emit.score_attributes(evaluation, content=content, openinference=openinference))
+            events = emit.score_events(evaluation)
+            emit.record(evaluation, captured.static, self.context, content=content)
+        if watcher is not None and (watcher.alone or not _has_room(span, len(found))):
+            watcher.give(span.get_span_context().span_id, found, events)
+            return
+        span.set_attributes(found)
+        for name, attributes in events:
+            span.add_event(name, attributes)
 
     def _defer(
         self, evaluate: Callable[[], Evaluation], bounds: Sequence[Bound], watcher: EvaluatorSpanProcessor | None
@@ -242,11 +237,13 @@ class Call:
         """Leave the scores to the processor, or where there is none, to a carrier span."""
         context = self._span.get_span_context()
         if watcher is not None:
-            watcher.defer(context.span_id, evaluate)
-            return
-        self._found[names.LABEL] = "pending"
-        self._found[names.EXPECTATION] = ",".join(bound.id for bound in bounds)
-        _late(self._captured, context, evaluate)
+            watcher.give(context.span_id, self._found, (), evaluate)
+        else:
+            self._found[names.LABEL] = "pending"
+            self._found[names.EXPECTATION] = ",".join(bound.id for bound in bounds)
+            _late(self._captured, context, evaluate)
+        if watcher is None or not watcher.alone:
+            self._span.set_attributes(self._found)
 
     def _record_output(self, output: Any, data: bytes) -> None:
         text, mime, cut = export_text(output, data)
@@ -288,8 +285,10 @@ class Call:
 _MAX_ATTRIBUTES: Final = SpanLimits().max_span_attributes
 
 
-def _evaluate_bytes(name: str, operation: str, data: bytes, bounds: Sequence[Bound]) -> Evaluation:
-    return evaluate_step(Step(name=name, operation=operation, output=orjson.loads(data)), bounds)
+def _has_room(span: Span, count: int) -> bool:
+    """Return True if so many attributes fit on the live span: a full one evicts the user's oldest."""
+    found = getattr(span, "attributes", None)
+    return found is None or _MAX_ATTRIBUTES is None or len(found) + count <= _MAX_ATTRIBUTES
 
 
 def log_once(kind: str, message: str) -> None:

@@ -34,6 +34,9 @@ _NO_CONTENT: Final = (
     "instrumentations: set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY, or the switch of yours"
 )
 
+Events = Sequence[tuple[str, Mapping[str, Any]]]
+_Given = tuple[Mapping[str, Any], Events, Callable[[], Evaluation] | None]
+
 WATCHERS: Final[dict[int, EvaluatorSpanProcessor]] = {}
 """Span id -> the processor that will hear of the end, for captured calls that are running."""
 
@@ -79,7 +82,8 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self.export_content = export_content
         self.openinference = openinference
         self._worker = Worker(max_queue_size=max_queue_size, hold_timeout_s=hold_timeout_s)
-        self._deferred: dict[int, Callable[[], Evaluation]] = {}
+        self._given: dict[int, _Given] = {}
+        self.alone = False
         self._internal: set[int] = set()
         self._outcomes: Counter[str] = Counter()
         self._counting = threading.Lock()
@@ -114,6 +118,9 @@ class EvaluatorSpanProcessor(SpanProcessor):
                 return
         except Exception:  # the user's program is not ours to break
             self._tell("on_end", "matching a span failed; it goes on unscored", exc_info=True)
+        finally:
+            if self._internal:
+                self._internal.discard(span.context.span_id if span.context is not None else 0)
         self._forward(span)
 
     def _on_ending(self, span: Span) -> None:
@@ -142,9 +149,26 @@ class EvaluatorSpanProcessor(SpanProcessor):
         with self._counting:
             self._outcomes[label] += 1
 
-    def defer(self, span_id: int, evaluate: Callable[[], Evaluation]) -> None:
-        """Have a captured call scored by the worker when its span ends."""
-        self._deferred[span_id] = evaluate
+    def give(
+        self,
+        span_id: int,
+        added: Mapping[str, Any],
+        events: Events = (),
+        evaluate: Callable[[], Evaluation] | None = None,
+    ) -> None:
+        """Take what a captured call adds to its span, which is about to end.
+
+        Args:
+            span_id: the span.
+            added: attributes to add.
+            events: events to add, as (name, attributes).
+            evaluate: makes the scores on the worker's thread; None if they are among ``added``.
+        """
+        self._given[span_id] = (added, events, evaluate)
+
+    def wait_for_room(self, timeout_s: float = 30.0) -> None:
+        """Wait until the queue has room; for callers that may wait, unlike `on_end`."""
+        self._worker.wait_for_room(timeout_s)
 
     def bounds(self, span_name: str, found: Mapping[str, Any]) -> Sequence[Bound]:
         """Return what is expected of a span with these attributes."""
@@ -160,31 +184,37 @@ class EvaluatorSpanProcessor(SpanProcessor):
         scope = span.instrumentation_scope
         if scope is not None and scope.name == names.SCOPE:
             WATCHERS[context.span_id] = self
+            self.alone = _is_alone(self, span)
         for key in self.expectations.case_keys:
             case = baggage.get_baggage(key, parent_context)
             if case is not None:
                 span.set_attribute(names.CASE, str(case))
 
     def _queued(self, span: ReadableSpan) -> bool:
+        """Queue the span if something is expected of it, or hand it on with what its call gave."""
         context = span.context
         if context is None:
             return False
-        deferred = self._deferred.pop(context.span_id, None) if self._deferred else None
-        if self._internal and context.span_id in self._internal:
-            self._internal.discard(context.span_id)
+        span_id = context.span_id
+        if self._given and (given := self._given.pop(span_id, None)) is not None:
+            added, events, evaluate = given
+            if added or events:
+                span = rebuild(span, added, events)
+            if evaluate is None or not context.trace_flags.sampled:
+                self._forward(span)
+            else:
+                self._submit(span, context, evaluate)
+            return True
+        if not self.expectations.candidates(span.name) or not context.trace_flags.sampled:
             return False
-        if not context.trace_flags.sampled:
+        if span_id in self._internal:
             return False
-        if deferred is None:
-            if not self.expectations.candidates(span.name):
-                return False
-            found = span.attributes or {}
-            if names.LABEL in found or found.get(names.OPERATION_NAME) == names.EVALUATION_OPERATION:
-                return False
-            if not self.expectations.match(span.name, found):
-                return False
-            deferred = _Foreign(self, span)
-        self._submit(span, context, deferred)
+        found = span.attributes or {}
+        if names.LABEL in found or found.get(names.OPERATION_NAME) == names.EVALUATION_OPERATION:
+            return False
+        if not self.expectations.match(span.name, found):
+            return False
+        self._submit(span, context, _Foreign(self, span))
         return True
 
     def _submit(self, span: ReadableSpan, context: SpanContext, evaluate: Callable[[], Evaluation]) -> None:
@@ -232,12 +262,26 @@ class EvaluatorSpanProcessor(SpanProcessor):
     def _after_fork(self) -> None:
         self._counting = threading.Lock()
         self._outcomes.clear()
-        self._deferred.clear()
+        self._given.clear()
+        self._internal.clear()
 
     def _tell(self, kind: str, message: str, *arguments: object, exc_info: bool = False) -> None:
         if kind not in self._told:
             self._told.add(kind)
             _logger.warning(message + " (logged once)", *arguments, exc_info=exc_info)
+
+
+def _is_alone(processor: SpanProcessor, span: Span) -> bool:
+    """Return True if what the processor adds to its copy of the span is all that anyone exports.
+
+    Then a captured call need not write to the live span, where each attribute and event costs
+    several times as much. Where the SDK's insides look otherwise than expected, it does.
+    """
+    try:
+        limits, active = span._limits, span._span_processor
+        return active._span_processors == (processor,) and limits.max_span_attribute_length is None  # type: ignore[attr-defined]  # private
+    except AttributeError:
+        return False
 
 
 class _Foreign:

@@ -96,6 +96,14 @@ class Worker:
             self._wake.set()
         return True
 
+    def wait_for_room(self, timeout_s: float) -> None:
+        """Wait until a job can be submitted, or the time is over."""
+        deadline = time.monotonic() + timeout_s
+        with self._changed:
+            while self.size() >= self._max_queue_size and time.monotonic() < deadline:
+                self._wake.set()
+                self._changed.wait(_TICK_S)
+
     def flush(self, timeout_s: float) -> bool:
         """Wait until everything queued is delivered, verdicts included; False if time ran out."""
         deadline = time.monotonic() + timeout_s

@@ -1,0 +1,54 @@
+# Every target works from a bare python3: it makes .venv, with uv inside it.
+PYTHON ?= python3
+UV := .venv/bin/uv
+RUN := $(UV) run --no-sync
+export UV_PROJECT_ENVIRONMENT := $(CURDIR)/.venv
+
+.PHONY: demo test check e2e bench format clean
+
+demo: .venv/demo ## score a small agent's answers and show them
+	$(RUN) python examples/support_agent.py
+
+test: .venv/dev ## the tests that need nothing but Python
+	$(RUN) pytest --ignore=tests/e2e
+
+check: .venv/dev ## format, lint, types, import layers, tests
+	$(RUN) ruff format --check
+	$(RUN) ruff check
+	$(RUN) mypy
+	$(RUN) lint-imports
+	$(MAKE) test
+
+e2e: .venv/e2e ## real backends: large installs, subprocesses on loopback
+	$(RUN) pytest tests/e2e
+
+bench: .venv/bench ## ratios against peers and floors
+	$(RUN) python benchmarks/run.py
+
+format: .venv/dev
+	$(RUN) ruff check --fix-only
+	$(RUN) ruff format
+
+clean:
+	rm -rf .venv
+
+$(UV):
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet --upgrade uv
+
+.venv/demo: $(UV) pyproject.toml uv.lock
+	$(UV) sync --quiet --frozen --no-dev --inexact
+	touch $@
+
+.venv/dev: $(UV) pyproject.toml uv.lock
+	$(UV) sync --quiet --frozen --inexact
+	touch $@
+
+.venv/e2e: .venv/dev tests/e2e/install.sh
+	$(UV) sync --quiet --frozen --inexact --group e2e
+	bash tests/e2e/install.sh
+	touch $@
+
+.venv/bench: .venv/dev
+	$(UV) sync --quiet --frozen --inexact --group bench
+	touch $@
