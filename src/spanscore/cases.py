@@ -77,7 +77,9 @@ def _read(line: bytes, place: str) -> tuple[str, Any, frozenset[str]]:
     try:
         record = orjson.loads(line)
     except ValueError as error:
-        raise ConfigurationError(f"{place}: not JSON ({error}); write one object a line, for example {_FORM}") from error
+        raise ConfigurationError(
+            f"{place}: not JSON ({error}); write one object a line, for example {_FORM}"
+        ) from error
     if not isinstance(record, dict) or not isinstance(record.get("id"), str) or "expected" not in record:
         raise ConfigurationError(f"{place}: needs a text 'id' and 'expected', for example {_FORM}")
     unknown = sorted(set(record) - {"id", "expected", "tags"})

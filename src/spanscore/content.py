@@ -15,7 +15,8 @@ import hashlib
 import json
 import os
 import uuid
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import Any, Final
 
 import orjson
@@ -102,9 +103,7 @@ def parse_json(text: str, what: str = "the output") -> Any:
         return orjson.loads(text)
     except ValueError as error:
         position = getattr(error, "pos", 0)
-        raise OutputDecodeError(
-            f"{what} is not JSON: parsing stopped at character {position} of {len(text)}"
-        ) from None
+        raise OutputDecodeError(f"{what} is not JSON: parsing stopped at character {position} of {len(text)}") from None
 
 
 def export_text(value: object, data: bytes) -> tuple[str, str, bool]:
@@ -199,7 +198,7 @@ def _decoded(text: str, mime: object) -> Any:
 
 def _known(value: object) -> Any:
     """Return a JSON-ready form of one object; the `default` of orjson."""
-    if isinstance(value, Set):
+    if isinstance(value, AbstractSet):
         return _ordered(value)
     if isinstance(value, (bytes, bytearray, memoryview)):
         return base64.b64encode(value).decode()
@@ -216,7 +215,7 @@ def _known(value: object) -> Any:
     return _model(value, _repr)
 
 
-def _ordered(value: Set[Any]) -> list[Any]:
+def _ordered(value: AbstractSet[Any]) -> list[Any]:
     """Return the elements in an order that does not depend on the hash seed."""
     return sorted(value, key=serialise)
 
@@ -275,8 +274,8 @@ def _container(value: object, depth: int, items: int | None, characters: int | N
         if len(cut) < len(pairs):
             copy["..."] = f"{len(pairs) - len(cut)} more"
         return copy
-    if isinstance(value, (list, tuple, Set)):
-        children = _ordered(value) if isinstance(value, Set) else list(value)
+    if isinstance(value, (list, tuple, AbstractSet)):
+        children = _ordered(value) if isinstance(value, AbstractSet) else list(value)
         kept = children if items is None else children[:items]
         copies = [_plain(child, depth, items, characters, above) for child in kept]
         if len(kept) < len(children):
@@ -291,13 +290,14 @@ def _container(value: object, depth: int, items: int | None, characters: int | N
         return value.isoformat()
     if isinstance(value, uuid.UUID):
         return str(value)
-    if hasattr(type(value), "tolist"):  # numpy arrays and scalars
-        return _plain(value.tolist(), depth, items, characters, above)
+    tolist = getattr(value, "tolist", None)
+    if callable(tolist):  # numpy arrays and scalars
+        return _plain(tolist(), depth, items, characters, above)
     known = _known(value)
     return known if type(known) in _SCALARS else _plain(known, depth, items, characters, above)
 
 
-def _base_value(value: str | int | float) -> Any:
+def _base_value(value: str | float) -> Any:
     for base in (str, int, float):
         if isinstance(value, base):
             return base(value)

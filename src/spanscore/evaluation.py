@@ -221,7 +221,9 @@ def _failed(check: Check, error: Exception) -> Score:
     kind = (check.name, type(error))
     if kind not in _logged:
         _logged.add(kind)
-        _logger.warning("evaluator %r gave no score; logged once per kind", check.name, exc_info=None if ours else error)
+        _logger.warning(
+            "evaluator %r gave no score; logged once per kind", check.name, exc_info=None if ours else error
+        )
     return Score(
         evaluator=check.name,
         value=None,

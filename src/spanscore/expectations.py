@@ -6,7 +6,7 @@ import fnmatch
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from os import PathLike
 from typing import Any, Final
@@ -104,7 +104,9 @@ class Expectation:
             self._bound[MISSING] = bound = self.bind(value)
             for check in bound.checks:
                 if isinstance(check.run, partial) and check.run.func is _raise:
-                    raise ConfigurationError(f"the expected value for {self.span_name!r} does not fit: {check.run.args[0]}")
+                    raise ConfigurationError(
+                        f"the expected value for {self.span_name!r} does not fit: {check.run.args[0]}"
+                    )
 
     def matches(self, attributes: Mapping[str, Any]) -> bool:
         """Return True if the attributes have every value in ``where``."""
@@ -160,7 +162,9 @@ def _check_settings(expectation: Expectation) -> None:
     if not isinstance(name, str) or not name:
         raise ConfigurationError(f"span_name {name!r} must be a span name or a glob, for example 'agent.*'")
     if not expectation.evaluators:
-        raise ConfigurationError(f"the expectation for {name!r} has no evaluator; give at least one, for example JsonSimilarity()")
+        raise ConfigurationError(
+            f"the expectation for {name!r} has no evaluator; give at least one, for example JsonSimilarity()"
+        )
     for candidate in expectation.evaluators:
         if isinstance(candidate, type) or not isinstance(candidate, Evaluator):
             raise ConfigurationError(
@@ -170,7 +174,9 @@ def _check_settings(expectation: Expectation) -> None:
         check_name(candidate.name)
     names = [candidate.name for candidate in expectation.evaluators]
     if len(set(names)) < len(names):
-        raise ConfigurationError(f"two evaluators for {name!r} have the same name in {names}; give one of them name=...")
+        raise ConfigurationError(
+            f"two evaluators for {name!r} have the same name in {names}; give one of them name=..."
+        )
     _check_number("threshold", expectation.threshold, high=1.0)
     _check_number("weight", expectation.weight, high=None)
     if (expectation.cases is None) is not (expectation.case_key is None):
@@ -210,8 +216,9 @@ def _configuration(evaluator: Evaluator) -> bytes:
     settings: Any = type(evaluator).__qualname__
     if isinstance(evaluator, FunctionEvaluator):
         settings = [evaluator.function.__module__, evaluator.function.__qualname__]
-    elif is_dataclass(evaluator):
-        settings = [settings, {item.name: getattr(evaluator, item.name) for item in fields(evaluator)}]
+    else:
+        known = getattr(type(evaluator), "__dataclass_fields__", ())
+        settings = [settings, {name: getattr(evaluator, name) for name in known}]
     return serialise(settings)
 
 

@@ -19,6 +19,7 @@ FieldReason = Literal["match", "similar", "wrong", "missing", "extra", "type"]
 SkipReason = Literal["exception", "incomplete", "no_content", "no_expected", "queue_full", "shutdown"]
 """Why a matched span was not scored."""
 
+
 def worst_label(labels: Sequence[Label]) -> Label:
     """Return the worst of ``labels`` in the order of ``LABELS``; there must be at least one."""
     return labels[0] if len(labels) == 1 else min(labels, key=LABELS.index)

@@ -21,6 +21,7 @@ class _Missing:
 
 MISSING: Final = _Missing()
 
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
     """One finished operation.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -23,7 +24,7 @@ class Contains:
     """1 if the output contains the expected text, else 0. Source: UiPath ``uipath-contains``.
 
     The expected value is the text to search for, or ``{"search_text": ...}``. The output is
-    searched as text where it is text, else in its compact JSON form. An empty text to search for
+    searched as text where it is text, else in its JSON form, compact or with spaces. An empty text to search for
     is an error, because every output contains it.
 
     Args:
@@ -68,15 +69,19 @@ class Contains:
         if isinstance(expected, Mapping):
             expected = expected.get("search_text", expected.get("searchText"))
         if not isinstance(expected, str):
-            raise EvaluationError(f"{self.name}: the expected value must be the text to search for, or {{'search_text': ...}}")
+            raise EvaluationError(
+                f"{self.name}: the expected value must be the text to search for, or {{'search_text': ...}}"
+            )
         if not expected and not self.compat:
             raise EvaluationError(f"{self.name}: the text to search for is empty, every output contains it")
         return expected
 
     def _score(self, search_text: str, output: Any) -> Score:
         actual = select_from(plain(output), self.target_output_key, "output", self.compat)
-        text = str(compat_form(actual)) if self.compat else text_form(actual)
-        found = search_text in text if self.case_sensitive else search_text.lower() in text.lower()
+        texts = [str(compat_form(actual))] if self.compat else _forms(actual)
+        if not self.case_sensitive:
+            search_text, texts = search_text.lower(), [text.lower() for text in texts]
+        found = any(search_text in text for text in texts)
         value = float(found is not self.negated)
         return Score(
             evaluator=self.name,
@@ -84,6 +89,14 @@ class Contains:
             version=self.version,
             explanation="" if value else f"{'found' if found else 'not found'}: {search_text[:200]}",
             fields=(
-                FieldScore(path="", expected=search_text, actual=actual, value=value, reason="match" if value else "wrong"),
+                FieldScore(
+                    path="", expected=search_text, actual=actual, value=value, reason="match" if value else "wrong"
+                ),
             ),
         )
+
+
+def _forms(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    return [text_form(value), json.dumps(value, ensure_ascii=False)]

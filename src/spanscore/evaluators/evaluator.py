@@ -6,6 +6,7 @@ import inspect
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol, overload, runtime_checkable
 
 from spanscore.errors import ConfigurationError, EvaluationError
@@ -67,11 +68,11 @@ class FunctionEvaluator:
     def evaluate(self, output: Any, expected: Any, *, step: Step | None = None) -> Score | Awaitable[Score]:
         """Return what the function says as a Score; see `evaluator`."""
         arguments = (output, expected) if self.needs_expected else (output,)
-        result = self.function(*arguments, **({"step": step} if self.takes_step else {}))
-        return self._awaited(result) if inspect.isawaitable(result) else self._score(result)
+        call = partial(self.function, *arguments, **({"step": step} if self.takes_step else {}))
+        return self._awaited(call) if self.is_async else self._score(call())
 
-    async def _awaited(self, result: Awaitable[Any]) -> Score:
-        return self._score(await result)
+    async def _awaited(self, call: Callable[[], Awaitable[Any]]) -> Score:
+        return self._score(await call())
 
     def _score(self, result: Any) -> Score:
         if isinstance(result, Score):
@@ -86,9 +87,7 @@ class FunctionEvaluator:
 @overload
 def evaluator(function: Callable[..., Any], /) -> FunctionEvaluator: ...
 @overload
-def evaluator(
-    *, name: str | None = None, version: str = "1"
-) -> Callable[[Callable[..., Any]], FunctionEvaluator]: ...
+def evaluator(*, name: str | None = None, version: str = "1") -> Callable[[Callable[..., Any]], FunctionEvaluator]: ...
 def evaluator(
     function: Callable[..., Any] | None = None, /, *, name: str | None = None, version: str = "1"
 ) -> FunctionEvaluator | Callable[[Callable[..., Any]], FunctionEvaluator]:

@@ -66,13 +66,18 @@ class ExactMatch:
         actual = select_from(plain(output), self.target_output_key, "output", self.compat)
         equal = _equal_compat if self.compat else _equal
         value = float(equal(expected, actual, self.case_sensitive) is not self.negated)
-        reason = "match" if value else "wrong"
         return Score(
             evaluator=self.name,
             value=value,
             version=self.version,
-            explanation="" if value else f"expected {'anything but ' if self.negated else ''}{text_form(expected)[:200]}",
-            fields=(FieldScore(path="", expected=expected, actual=actual, value=value, reason=reason),),
+            explanation=""
+            if value
+            else f"expected {'anything but ' if self.negated else ''}{text_form(expected)[:200]}",
+            fields=(
+                FieldScore(
+                    path="", expected=expected, actual=actual, value=value, reason="match" if value else "wrong"
+                ),
+            ),
         )
 
 

@@ -6,7 +6,7 @@ fetched and compared together, so that only what differs costs Python time.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import compress
 from math import isfinite
 from operator import itemgetter, ne
@@ -66,14 +66,19 @@ class ExpectedTree:
         """Return the three worst leaves in words, the worst first; "" if there are none."""
         if not misses:
             return ""
-        text = "; ".join([self._expected_text(miss[0]) + _found_text(miss[1]) for miss in sorted(misses, key=_by_loss)[:_SHOWN]])
-        return text if len(misses) <= _SHOWN else f"{text}; {len(misses) - _SHOWN} more"
+        worst = sorted(misses, key=_by_loss) if len(misses) > 1 else misses
+        told = self._told
+        parts = []
+        for index, actual, _ in worst[:_SHOWN]:
+            expected = told.get(index) or self._expected_text(index)
+            parts.append(expected + ("missing" if actual is MISSING else f"got {_shown(actual)}"))
+        if len(misses) > _SHOWN:
+            parts.append(f"{len(misses) - _SHOWN} more")
+        return "; ".join(parts)
 
     def _expected_text(self, index: int) -> str:
-        text = self._told.get(index)
-        if text is None:
-            path, expected = self.leaves[index]
-            text = self._told[index] = f"{path or '(whole)'}: expected {_shown(expected)}, "
+        path, expected = self.leaves[index]
+        text = self._told[index] = f"{path or '(whole)'}: expected {_shown(expected)}, "
         return text
 
     def _compare(self, output: Any) -> list[Miss]:
@@ -88,7 +93,19 @@ class ExpectedTree:
 class _Container:
     """One expected object or list that is not empty."""
 
-    __slots__ = ("_children", "_end", "_fetch", "_indexes", "_keys", "_leaves", "_others", "_positions", "_start", "_type", "_values")
+    __slots__ = (
+        "_children",
+        "_end",
+        "_fetch",
+        "_indexes",
+        "_keys",
+        "_leaves",
+        "_others",
+        "_positions",
+        "_start",
+        "_type",
+        "_values",
+    )
 
     def __init__(self, expected: dict[str, Any] | list[Any], path: str, leaves: list[tuple[str, Any]]) -> None:
         self._leaves = leaves
@@ -112,7 +129,7 @@ class _Container:
         self._values = tuple(value for _, value, _ in together)
         self._indexes = [index for _, _, index in together]
         self._positions = range(len(together))
-        self._fetch = itemgetter(*self._keys) if together else None
+        self._fetch: Callable[[Any], tuple[Any, ...]] | None = itemgetter(*self._keys) if together else None
         self._end = len(leaves)
 
     def compare(self, actual: Any, misses: list[Miss]) -> None:
@@ -147,9 +164,9 @@ def _decided_by_equality(leaf: Any) -> bool:
 
     Not so for booleans beside 0 and 1, for NaN and infinities, and for empty containers.
     """
-    if isinstance(leaf, (int, float)):
-        return type(leaf) is not bool and leaf not in (0, 1) and isfinite(leaf)
-    return isinstance(leaf, str) or leaf is None
+    if isinstance(leaf, float):
+        return leaf not in (0, 1) and isfinite(leaf)
+    return leaf is None or isinstance(leaf, str) or (isinstance(leaf, int) and leaf not in (0, 1))
 
 
 def _get(actual: Any, key: Any) -> Any:
@@ -238,12 +255,8 @@ def _kind(value: Any) -> type:
     return float if type(value) is int else type(value)
 
 
-def _found_text(actual: Any) -> str:
-    return "missing" if actual is MISSING else "got " + _shown(actual)
-
-
-def _by_loss(miss: Miss) -> tuple[float, int]:
-    return miss[2], miss[0]
+_by_loss: Final = itemgetter(2, 0)
+"""Sorts the least similar leaf first, then by place."""
 
 
 def _shown(value: Any) -> str:

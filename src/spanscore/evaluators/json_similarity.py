@@ -157,7 +157,9 @@ class JsonSimilarity:
         try:
             matched, total = _compare_compat(compat_form(expected), compat_form(output))
         except OverflowError:
-            raise EvaluationError("an integer is too large for a float, which the reference implementation needs") from None
+            raise EvaluationError(
+                "an integer is too large for a float, which the reference implementation needs"
+            ) from None
         value = 1.0 if total == 0 else _clamp(matched / total)
         return Score(
             evaluator=self.name,

@@ -19,7 +19,9 @@ def check_target(target: str | Sequence[str]) -> Target:
     """Return ``target`` in the form that `select` takes; raise ConfigurationError for no path."""
     if isinstance(target, str):
         if not target:
-            raise ConfigurationError("target_output_key is empty; use '*' for the whole output, or a path such as 'a.b[0]'")
+            raise ConfigurationError(
+                "target_output_key is empty; use '*' for the whole output, or a path such as 'a.b[0]'"
+            )
         return target
     paths = tuple(target)
     if not all(isinstance(path, str) and path for path in paths):

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import atexit
 import functools
-import inspect
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -19,11 +17,10 @@ from opentelemetry.trace import (
     NonRecordingSpan,
     Span,
     SpanContext,
+    SpanKind,
     Status,
     StatusCode,
     Tracer,
-    TracerProvider,
-    get_tracer,
     set_span_in_context,
 )
 
@@ -45,7 +42,6 @@ _logged: Final[set[str]] = set()
 
 EXPECTING: Final = create_key("spanscore-expecting")
 """Context key of the expected value that `expecting` gives."""
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,22 +80,13 @@ class Captured:
             context = get_current()
             if EVALUATING in context:
                 return None
-            span = self.tracer.start_span(self.name, context=context, attributes=self.static)
-            expected = context.get(EXPECTING, MISSING)
-            if expected is not MISSING:  # it is for this call, not for the calls inside
-                context = Context({key: value for key, value in context.items() if key != EXPECTING})
-            call = Call(self, span, set_span_in_context(span, context), expected)
+            call = Call(self, self.tracer.start_span(self.name, context, SpanKind.INTERNAL, self.static), context)
             if call.recording:
-                if self.skipped:
-                    arguments = arguments[1:]
-                call.arguments = arguments
-                call.keywords = keywords
-                if self.capture_content:
-                    call.record_input(self.inputs(arguments, keywords))
-            return call
+                call.record_input(arguments[1:] if self.skipped else arguments, keywords)
         except Exception:  # the user's program is not ours to break
             log_once("capture", "a call could not be captured; it runs without a span")
             return None
+        return call
 
     def step(self, data: bytes) -> Step:
         """Return the Step of a call whose output is ``data``, serialised."""
@@ -107,14 +94,13 @@ class Captured:
 
     def inputs(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call by parameter name."""
-        found: dict[str, Any] = dict(zip(self.parameters, arguments))
-        if len(arguments) > len(self.parameters):
-            found[self.rest] = arguments[len(self.parameters) :]
-        if keywords:
-            found.update(keywords)
-        for name, value in self.defaults.items():
-            found.setdefault(name, value)
-        return found
+        found: dict[str, Any] = keywords
+        if arguments:
+            found = {**dict(zip(self.parameters, arguments, strict=False)), **keywords}
+            if len(arguments) > len(self.parameters):
+                found[self.rest] = arguments[len(self.parameters) :]
+        missing = self.defaults.keys() - found.keys() if self.defaults else None
+        return {**found, **{name: self.defaults[name] for name in missing}} if missing else found
 
 
 class Call:
@@ -125,29 +111,33 @@ class Call:
         recording: False where the span is not sampled; then nothing is serialised or scored.
     """
 
-    __slots__ = ("_captured", "_expected", "_found", "_span", "arguments", "context", "keywords", "recording")
+    __slots__ = ("_arguments", "_captured", "_expected", "_found", "_keywords", "_span", "context", "recording")
 
-    arguments: tuple[Any, ...]
-    keywords: dict[str, Any]
-
-    def __init__(self, captured: Captured, span: Span, context: Context, expected: Any) -> None:
+    def __init__(self, captured: Captured, span: Span, context: Context) -> None:
         self._captured = captured
         self._span = span
-        self._expected = expected
         self._found: dict[str, Any] = {}
-        self.context = context
+        self._expected = context.get(EXPECTING, MISSING)
+        if self._expected is not MISSING:  # it is for this call, not for the calls inside
+            context = Context({key: value for key, value in context.items() if key != EXPECTING})
+        self.context = set_span_in_context(span, context)
         self.recording = span.is_recording()
 
-    def record_input(self, inputs: dict[str, Any]) -> None:
+    def record_input(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         """Serialise the input, once and before the function can change it."""
-        data = serialise(inputs)
-        text, mime, cut = export_text(inputs, data)
-        found = self._found
-        found[names.INPUT_VALUE] = text
-        found[names.INPUT_MIME_TYPE] = mime
-        if cut:
-            found[names.INPUT_BYTES] = len(data)
-            found[names.INPUT_SHA256] = sha256(data)
+        self._arguments = arguments
+        self._keywords = keywords
+        captured = self._captured
+        if captured.capture_content:
+            inputs = captured.inputs(arguments, keywords)
+            data = serialise(inputs)
+            text, mime, cut = export_text(inputs, data)
+            found = self._found
+            found[names.INPUT_VALUE] = text
+            found[names.INPUT_MIME_TYPE] = mime
+            if cut:
+                found[names.INPUT_BYTES] = len(data)
+                found[names.INPUT_SHA256] = sha256(data)
 
     def finish(self, output: Any) -> None:
         """End the span with the output and its scores; never raises."""
@@ -162,7 +152,9 @@ class Call:
                 log_once("score", "a call could not be scored")
         self._end(end_time_ns)
 
-    def stop(self, reason: SkipReason, explanation: str, error: BaseException | None = None, output: Any = MISSING) -> None:
+    def stop(
+        self, reason: SkipReason, explanation: str, error: BaseException | None = None, output: Any = MISSING
+    ) -> None:
         """End the span of a call that gave no whole output; never raises."""
         end_time_ns = time.time_ns()
         if self.recording:
@@ -265,8 +257,11 @@ class Call:
             if self._expected is not MISSING:
                 return (expectation.bind(self._expected),)
             if expect and captured.expected_of is not None:
-                value = captured.expected_of(*self.arguments, **self.keywords)
+                value = captured.expected_of(*self._arguments, **self._keywords)
                 return (expectation.bind(strict_json(value, "what the expected callable returned")),)
+            if expectation.expected is MISSING and captured.expected_of is None and watcher is not None:
+                found = getattr(self._span, "attributes", None) or captured.static
+                return (expectation.bind(watcher.expected(captured.name, found)),)
             return (expectation.bound(None),)
         if watcher is None or not watcher.expectations.candidates(captured.name):
             return ()

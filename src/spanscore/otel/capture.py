@@ -6,23 +6,23 @@ import asyncio
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextvars import Token
 from types import TracebackType
-from typing import Any, Final, Literal, ParamSpec, TypeVar, cast, overload
+from typing import Any, Final, ParamSpec, TypeVar, overload
 
-from opentelemetry.context import Token, attach, detach, get_current, set_value
+import orjson
 from opentelemetry.context import Context as OtelContext
-from opentelemetry.trace import TracerProvider, get_current_span, get_tracer
+from opentelemetry.context import attach, detach, get_current, set_value
+from opentelemetry.trace import TracerProvider, get_tracer
 
 from spanscore import attributes as names
 from spanscore.content import serialise, strict_json
 from spanscore.errors import ConfigurationError
 from spanscore.evaluators import Evaluator, JsonSimilarity
 from spanscore.expectations import Expectation
-from spanscore.otel.call import EXPECTING, Call, Captured, log_once
+from spanscore.otel.call import EXPECTING, Call, Captured
 from spanscore.otel.emit import VERSION
 from spanscore.step import MISSING
-
-import orjson
 
 __all__ = ["capture", "evaluate_output", "expecting", "in_current_context"]
 
@@ -56,8 +56,9 @@ def evaluate_output(
     thread; what must be awaited, or is larger than ``inline_max_bytes``, goes to a worker.
 
     Args:
-        expected: JSON value, or a callable of the call's arguments that returns one. If neither it
-            nor ``evaluators`` is given, the expectations of the processor decide.
+        expected: JSON value, or a callable of the call's arguments that returns one. Without it the
+            processor's expectations give the value, and where ``evaluators`` and ``threshold``
+            are not given either, they decide everything.
         evaluators: what scores the output; `JsonSimilarity` if none is given.
         threshold: 0..1; a value at or above it passes. None: neither pass nor fail.
         name: span name; the qualified name of the function by default.
@@ -81,7 +82,7 @@ def evaluate_output(
     def decorate(function: F) -> F:
         span_name = name or _name_of(function)
         expectation = None
-        if expected is not MISSING or evaluators:
+        if expected is not MISSING or evaluators or threshold is not None:
             expectation = Expectation(
                 span_name=span_name,
                 evaluators=tuple(evaluators) or (JsonSimilarity(),),
@@ -89,7 +90,7 @@ def evaluate_output(
                 threshold=threshold,
                 id=span_name,
             )
-        return _decorated(
+        decorated: F = _decorated(
             function,
             functools.partial(
                 _captured,
@@ -102,6 +103,7 @@ def evaluate_output(
                 tracer_provider=tracer_provider,
             ),
         )
+        return decorated
 
     return decorate
 

@@ -178,6 +178,8 @@ def record(evaluation: Evaluation, span: Mapping[str, Any], context: Context, *,
         content: whether explanations may be logged.
     """
     logs = _logs_wanted()
+    if not logs and getattr(_scores, "_real_instrument", _scores) is None:  # nobody listens
+        return
     for score in evaluation.scores:
         if score.label == "pending":
             continue
@@ -211,9 +213,7 @@ def _log(score: Score, span: Mapping[str, Any], context: Context, content: bool)
         found[names.RESPONSE_ID] = span[names.RESPONSE_ID]
     level = _logs.SeverityNumber.WARN if score.label in ("error", "fail") else _logs.SeverityNumber.INFO
     _logger.emit(
-        _logs.LogRecord(
-            event_name=names.EVALUATION_EVENT, attributes=found, context=context, severity_number=level
-        )
+        _logs.LogRecord(event_name=names.EVALUATION_EVENT, attributes=found, context=context, severity_number=level)
     )
 
 

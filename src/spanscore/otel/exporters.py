@@ -122,7 +122,9 @@ def score_rows(span: ReadableSpan) -> list[Row]:
     """Return the scores on a span, one row an evaluator."""
     found: Mapping[str, Any] = span.attributes or {}
     suffix = "." + names.EVALUATOR_SUFFIX
-    evaluators = [key[len(names.PREFIX) : -len(suffix)] for key in found if key.startswith(names.PREFIX) and key.endswith(suffix)]
+    evaluators = [
+        key[len(names.PREFIX) : -len(suffix)] for key in found if key.startswith(names.PREFIX) and key.endswith(suffix)
+    ]
     return [_row(span.name, evaluator, found) for evaluator in evaluators]
 
 
@@ -151,7 +153,11 @@ def otlp_exporter(protocol: str | None = None, endpoint: str | None = None) -> S
     Raises:
         ConfigurationError: another protocol.
     """
-    asked = protocol or os.environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL") or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
+    asked = (
+        protocol
+        or os.environ.get("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
+        or os.environ.get("OTEL_EXPORTER_OTLP_PROTOCOL")
+    )
     asked = asked or "grpc"
     if asked == "grpc":
         from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as Grpc
@@ -214,7 +220,8 @@ def expectations_of_environment() -> Expectations:
     path = os.environ.get(EXPECTATIONS_VARIABLE)
     if not path:
         raise ConfigurationError(
-            f"set {EXPECTATIONS_VARIABLE} to the path of an expectations file (.json, .yaml or .yml); without it nothing is scored"
+            f"set {EXPECTATIONS_VARIABLE} to the path of an expectations file (.json, .yaml or .yml); "
+            "without it nothing is scored"
         )
     return Expectations.load(path)
 

@@ -175,6 +175,11 @@ class EvaluatorSpanProcessor(SpanProcessor):
         matched = self.expectations.match(span_name, found)
         return [item.bound(_case(found, item.case_key)) for item in matched]
 
+    def expected(self, span_name: str, found: Mapping[str, Any]) -> Any:
+        """Return the expected value that the registry has for a span, or MISSING."""
+        checks = [bound.checks[0] for bound in self.bounds(span_name, found)]
+        return next((check.expected for check in checks if check.expected is not MISSING), MISSING)
+
     def _note(self, span: Span, parent_context: Context | None) -> None:
         context = span.get_span_context()
         assert context is not None
@@ -268,7 +273,7 @@ class EvaluatorSpanProcessor(SpanProcessor):
     def _tell(self, kind: str, message: str, *arguments: object, exc_info: bool = False) -> None:
         if kind not in self._told:
             self._told.add(kind)
-            _logger.warning(message + " (logged once)", *arguments, exc_info=exc_info)
+            _logger.warning(f"{message} (logged once)", *arguments, exc_info=exc_info)  # noqa: G004  # ours, not data
 
 
 def _is_alone(processor: SpanProcessor, span: Span) -> bool:

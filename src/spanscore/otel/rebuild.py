@@ -17,24 +17,35 @@ from spanscore import attributes as names
 
 __all__ = ["rebuild", "without_content"]
 
-_MESSAGE_EVENTS: Final = ("gen_ai.content.", "gen_ai.system.", "gen_ai.user.", "gen_ai.assistant.", "gen_ai.tool.", "gen_ai.choice")
+_MESSAGE_EVENTS: Final = (
+    "gen_ai.content.",
+    "gen_ai.system.",
+    "gen_ai.user.",
+    "gen_ai.assistant.",
+    "gen_ai.tool.",
+    "gen_ai.choice",
+)
 
 
 class _RebuiltSpan(ReadableSpan):
     """Keeps the counts of what the original had dropped; plain containers would report none."""
 
-    def __init__(self, original: ReadableSpan, **parts: Any) -> None:
+    def __init__(
+        self, original: ReadableSpan, attributes: Mapping[str, Any], events: Sequence[Event], status: Status
+    ) -> None:
         super().__init__(
             name=original.name,
             context=original.context,
             parent=original.parent,
             resource=original.resource,
+            attributes=attributes,
+            events=events,
             links=original.links,
             kind=original.kind,
+            status=status,
             start_time=original.start_time,
             end_time=original.end_time,
             instrumentation_scope=original.instrumentation_scope,
-            **parts,
         )
         self._dropped = (original.dropped_attributes, original.dropped_events, original.dropped_links)
 
@@ -58,23 +69,22 @@ def rebuild(
 
     Span limits do not apply to what is added, so nothing of the user's is evicted.
     """
-    new = [Event(name, attributes=dict(attributes), timestamp=span.end_time) for name, attributes in events]
-    return _RebuiltSpan(
-        span,
-        attributes={**(span.attributes or {}), **added},
-        events=(*span.events, *new),
-        status=span.status,
-    )
+    attributes = _copied(span.attributes)
+    attributes.update(added)
+    new = [Event(name, attributes=found, timestamp=span.end_time) for name, found in events]
+    return _RebuiltSpan(span, attributes, (*span.events, *new), span.status)
 
 
 def without_content(span: ReadableSpan) -> ReadableSpan:
     """Return ``span`` without any attribute, event field or status text that may hold content."""
-    return _RebuiltSpan(
-        span,
-        attributes=_stripped(span.attributes or {}),
-        events=tuple(_stripped_event(event) for event in span.events),
-        status=Status(span.status.status_code),
-    )
+    events = tuple(_stripped_event(event) for event in span.events)
+    return _RebuiltSpan(span, _stripped(span.attributes or {}), events, Status(span.status.status_code))
+
+
+def _copied(found: Mapping[str, Any] | None) -> dict[str, Any]:
+    copy = getattr(found, "copy", None)  # ten times faster than item by item
+    copied = copy() if copy is not None else None
+    return copied if type(copied) is dict else dict(found or {})
 
 
 def _stripped(found: Mapping[str, Any]) -> dict[str, Any]:

@@ -76,7 +76,7 @@ def configure(
 def _one(processors: Sequence[SpanProcessor]) -> SpanProcessor:
     if len(processors) == 1:
         return processors[0]
-    together = SynchronousMultiSpanProcessor()
+    together = SynchronousMultiSpanProcessor()  # type: ignore[no-untyped-call]  # the SDK's __init__ has no types
     for processor in processors:
         together.add_span_processor(processor)
     return together
@@ -111,7 +111,10 @@ def install(
     Args:
         provider: a tracer provider of the SDK.
         expectations: the registry.
-        max_queue_size: see `EvaluatorSpanProcessor`, as for the others.
+        max_queue_size: see `EvaluatorSpanProcessor`, as for the rest.
+        hold_timeout_s: seconds.
+        export_content: whether content may leave.
+        openinference: whether to write OpenInference annotations too.
 
     Raises:
         ConfigurationError: it is no provider of the SDK, has a processor of ours already, or keeps

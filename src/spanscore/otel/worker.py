@@ -86,9 +86,8 @@ class Worker:
     def submit(self, job: Job) -> bool:
         """Queue a job without waiting; return False if the queue is full or closed."""
         waiting = len(self._queue)
-        if self._closed or waiting + len(self._held) + len(self._late) >= self._max_queue_size:
-            if self._closed or self.size() >= self._max_queue_size:
-                return False
+        if self._closed or (waiting if not self._held and not self._late else self.size()) >= self._max_queue_size:
+            return False
         self._queue.append(job)
         if self._thread is None:
             self._start()
@@ -243,7 +242,8 @@ def _ready(job: Job, now: float) -> Evaluation | None:
 
 
 def _verdict(job: Job) -> Evaluation:
-    assert job.verdict is not None and job.evaluation is not None
+    assert job.verdict is not None
+    assert job.evaluation is not None
     if job.verdict.cancelled() or job.verdict.exception() is not None:
         return job.evaluation.abandoned("shutdown")
     return job.verdict.result()
