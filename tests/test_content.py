@@ -62,7 +62,7 @@ def _deep(levels):
         (Point(1, Colour.RED), '{"x":1,"y":"red"}'),
         (Model(name="n", when=datetime.date(2026, 1, 2)), '{"name":"n","when":"2026-01-02"}'),
         ([Model(name="n", when=datetime.date(2026, 1, 2))], '[{"name":"n","when":"2026-01-02"}]'),
-        ({"d": decimal.Decimal("1.50"), "i": decimal.Decimal("3")}, '{"d":1.5,"i":3}'),
+        ({"d": decimal.Decimal("1.50"), "i": decimal.Decimal(3)}, '{"d":1.5,"i":3}'),
         ({"s": {"b", "a"}}, '{"s":["a","b"]}'),
         (b"\xff", '"/w=="'),
         (numpy.float64(1.5), "1.5"),

@@ -74,7 +74,12 @@ def test_an_evaluator_that_fails_gives_an_error_and_never_a_zero(one, error_type
     with caplog.at_level(logging.WARNING):
         evaluation = _evaluate(1, _bound(one, ExactMatch(), expected=1))
     failed, good = evaluation.scores
-    assert (failed.value, failed.label, failed.error_type, failed.explanation) == (None, "error", error_type, explanation)
+    assert (failed.value, failed.label, failed.error_type, failed.explanation) == (
+        None,
+        "error",
+        error_type,
+        explanation,
+    )
     assert (good.value, evaluation.label, evaluation.score) == (1.0, "error", None)
 
 
@@ -85,7 +90,10 @@ def test_an_output_that_is_no_json_is_a_decode_error():
 
 def test_an_evaluator_without_the_expected_value_it_needs_is_skipped():
     evaluation = _evaluate(1, _bound(JsonSimilarity(), evaluator(name="any")(lambda output: 1.0)))
-    assert [(score.label, score.reason) for score in evaluation.scores] == [("skipped", "no_expected"), ("scored", None)]
+    assert [(score.label, score.reason) for score in evaluation.scores] == [
+        ("skipped", "no_expected"),
+        ("scored", None),
+    ]
 
 
 def test_default_criteria_stand_in_for_the_expected_value():

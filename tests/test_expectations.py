@@ -139,7 +139,11 @@ def test_a_file_gives_the_expectations_it_describes(tmp_path, suffix):
         ("e.toml", "x", "must end in .json, .yaml or .yml"),
         ("e.json", "[]", "e.json: the file: Input should be a valid dictionary"),
         ("e.json", '{"expectations": []}', "expectations: List should have at least 1 item"),
-        ("e.json", '{"expectations": [{"span": "a", "threshold": 1.5}]}', "expectations.0.threshold: .*less than or equal to 1"),
+        (
+            "e.json",
+            '{"expectations": [{"span": "a", "threshold": 1.5}]}',
+            "expectations.0.threshold: .*less than or equal to 1",
+        ),
         ("e.json", '{"expectations": [{"span": "a", "treshold": 1}]}', "expectations.0.treshold: Extra inputs"),
         ("e.json", '{"expectations": [{"evaluators": ["exact_match"]}]}', "expectations.0.span: Field required"),
         (

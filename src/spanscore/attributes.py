@@ -28,7 +28,6 @@ OUTPUT_SHA256: Final = "spanscore.output.sha256"
 # Scores of the whole span.
 LABEL: Final = "spanscore.label"
 SCORE: Final = "spanscore.score"
-REASON: Final = "spanscore.reason"
 EXPECTATION: Final = "spanscore.expectation"
 EXPECTED: Final = "spanscore.expected"
 CASE: Final = "spanscore.case"

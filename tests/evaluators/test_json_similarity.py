@@ -69,7 +69,9 @@ def test_score_is_in_range_and_equals_the_mean_of_its_fields(expected, output):
     assert 0.0 <= score.value <= 1.0
     total = sum(field.weight for field in score.fields)
     assert math.isclose(score.value, sum(field.weight * field.value for field in score.fields) / total, abs_tol=1e-9)
-    assert math.isclose(sum(field.weight * (1 - field.value) for field in score.fields) / total, 1 - score.value, abs_tol=1e-9)
+    assert math.isclose(
+        sum(field.weight * (1 - field.value) for field in score.fields) / total, 1 - score.value, abs_tol=1e-9
+    )
     assert {field.reason for field in score.fields if field.value == 1.0} <= {"match"}
 
 
@@ -177,7 +179,10 @@ def test_text_that_is_no_json_is_a_decode_error_that_does_not_quote_it():
 def test_explanation_names_the_worst_fields_first():
     expected = {"a": "abcd", "b": 10, "c": {"d/e": True}, "f": "x"}
     score = JsonSimilarity().evaluate({"a": "abcx", "b": 5, "c": {}, "f": "y"}, expected)
-    assert score.explanation == '/c/d~1e: expected true, missing; /f: expected "x", got "y"; /b: expected 10, got 5; 1 more'
+    assert (
+        score.explanation
+        == '/c/d~1e: expected true, missing; /f: expected "x", got "y"; /b: expected 10, got 5; 1 more'
+    )
     assert [field.reason for field in score.fields] == ["similar", "similar", "wrong", "missing"] or [
         (field.path, field.reason) for field in score.fields
     ] == [("/a", "similar"), ("/b", "similar"), ("/c/d~1e", "missing"), ("/f", "wrong")]

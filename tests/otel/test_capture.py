@@ -230,7 +230,9 @@ def test_the_exception_of_the_user_passes_unchanged_and_is_recorded(pipeline):
     assert caught.value is error
     (span,) = pipeline.spans("agent")
     assert span.status.status_code is StatusCode.ERROR
-    assert [event.name for event in span.events if event.attributes.get("exception.type") == "ValueError"] == ["exception"]
+    assert [event.name for event in span.events if event.attributes.get("exception.type") == "ValueError"] == [
+        "exception"
+    ]
     found = span.attributes
     assert (found["spanscore.label"], found["spanscore.json_similarity.reason"]) == ("skipped", "exception")
     assert "spanscore.json_similarity.score" not in found
@@ -441,9 +443,7 @@ def test_no_output_breaks_the_call(pipeline, output):
     assert pipeline.attributes("agent")["spanscore.label"] in ("scored", "error")
 
 
-def test_user_attributes_are_kept_when_the_span_is_full(plain, pipeline):
-    provider, exporter = plain
-
+def test_user_attributes_are_kept_when_the_span_is_full(pipeline):
     def agent():
         span = trace.get_current_span()
         for n in range(126):

@@ -126,7 +126,10 @@ def test_an_output_that_was_cut_by_a_length_limit_is_a_decode_error(make_pipelin
     _span(pipeline, output__value='{"text": "' + "x" * 100 + '"}')
     found = pipeline.attributes("agent")
     assert (found["spanscore.label"], found["spanscore.json_similarity.error.type"]) == ("error", "OutputDecodeError")
-    assert "cut at 20 characters; raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT" in found["spanscore.json_similarity.explanation"]
+    assert (
+        "cut at 20 characters; raise OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+        in found["spanscore.json_similarity.explanation"]
+    )
 
 
 def test_an_output_that_is_no_json_is_an_error(make_pipeline):
@@ -268,7 +271,10 @@ def test_a_judge_that_is_too_slow_leaves_the_span_pending_and_follows_as_a_carri
     _span(pipeline, output__value="1", gen_ai__agent__name="support")
     assert not pipeline.processor.force_flush(300)
     (pending,) = pipeline._exporter.get_finished_spans()
-    assert (pending.attributes["spanscore.label"], pending.attributes["spanscore.judge.label"]) == ("pending", "pending")
+    assert (pending.attributes["spanscore.label"], pending.attributes["spanscore.judge.label"]) == (
+        "pending",
+        "pending",
+    )
     assert pipeline.processor.outcomes == {}
     release.set()
     (_, carrier) = pipeline.spans()
@@ -318,7 +324,7 @@ def test_a_full_queue_lets_spans_out_unscored_and_counts_them(make_pipeline, cap
         _span(pipeline, output__value="1")
     release.set()
     spans = pipeline.spans("agent")
-    reasons = [span.attributes.get("spanscore.reason") for span in spans]
+    reasons = [span.attributes.get("spanscore.stuck.reason") for span in spans]
     assert len(spans) == 6
     assert reasons.count("queue_full") == 3
     assert pipeline.processor.outcomes == {"scored": 3, "dropped": 3}
@@ -345,7 +351,7 @@ def test_shutdown_keeps_its_deadline_and_loses_no_span():
     provider.shutdown()
     assert recorder.shut_down == 1
     provider.get_tracer("x").start_span("agent", attributes={"output.value": "1"}).end()
-    assert recorder.spans[-1].attributes["spanscore.reason"] == "shutdown"
+    assert recorder.spans[-1].attributes["spanscore.never.reason"] == "shutdown"
 
 
 def test_force_flush_keeps_its_deadline(make_pipeline):

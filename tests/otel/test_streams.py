@@ -154,7 +154,9 @@ async def test_an_async_stream_that_is_left_is_incomplete(pipeline, async_words)
     gc.collect()
     for _ in range(3):
         await asyncio.sleep(0)
-    assert [span.attributes["spanscore.json_similarity.reason"] for span in pipeline.spans("stream")] == ["incomplete"] * 2
+    assert [span.attributes["spanscore.json_similarity.reason"] for span in pipeline.spans("stream")] == [
+        "incomplete"
+    ] * 2
 
 
 @pytest.mark.anyio

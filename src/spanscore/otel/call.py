@@ -30,7 +30,7 @@ from spanscore.evaluation import Evaluation, evaluate_live, evaluate_step, fail_
 from spanscore.expectations import Bound, Expectation
 from spanscore.otel import emit
 from spanscore.otel.guard import EVALUATING, guarded_context
-from spanscore.otel.processor import WATCHERS, EvaluatorSpanProcessor, Events
+from spanscore.otel.processor import WATCHERS, Deferred, EvaluatorSpanProcessor, Events
 from spanscore.otel.worker import Job, Worker
 from spanscore.score import SkipReason
 from spanscore.step import MISSING, Step
@@ -187,11 +187,11 @@ class Call:
         if not bounds:
             self._write(None, watcher)
         elif len(data) > self._captured.inline_max_bytes:
-            self._defer(lambda: evaluate_step(self._captured.step(data), bounds), bounds, watcher)
+            self._defer(_Unread(self._captured, data, bounds), bounds, watcher)
         else:
             evaluation = self._evaluated(output, data, bounds)
             if evaluation.awaited:
-                self._defer(lambda: evaluation, bounds, watcher)
+                self._defer(_Begun(evaluation), bounds, watcher)
             else:
                 self._write(evaluation, watcher)
 
@@ -223,19 +223,16 @@ class Call:
         for name, attributes in events:
             span.add_event(name, attributes)
 
-    def _defer(
-        self, evaluate: Callable[[], Evaluation], bounds: Sequence[Bound], watcher: EvaluatorSpanProcessor | None
-    ) -> None:
+    def _defer(self, deferred: Deferred, bounds: Sequence[Bound], watcher: EvaluatorSpanProcessor | None) -> None:
         """Leave the scores to the processor, or where there is none, to a carrier span."""
         context = self._span.get_span_context()
         if watcher is not None:
-            watcher.give(context.span_id, self._found, (), evaluate)
+            watcher.give(context.span_id, {}, (), deferred)
         else:
             self._found[names.LABEL] = "pending"
             self._found[names.EXPECTATION] = ",".join(bound.id for bound in bounds)
-            _late(self._captured, context, evaluate)
-        if watcher is None or not watcher.alone:
-            self._span.set_attributes(self._found)
+            _late(self._captured, context, deferred)
+        self._span.set_attributes(self._found)
 
     def _record_output(self, output: Any, data: bytes) -> None:
         text, mime, cut = export_text(output, data)
@@ -277,6 +274,34 @@ class Call:
             log_once("end", "a span processor raised while a span ended")
 
 
+@dataclass(frozen=True, slots=True)
+class _Unread:
+    """The scores of an output that is too large for the caller's thread."""
+
+    captured: Captured
+    data: bytes
+    bounds: Sequence[Bound]
+
+    def evaluate(self) -> Evaluation:
+        return evaluate_step(self.captured.step(self.data), self.bounds)
+
+    def refused(self, reason: SkipReason) -> Evaluation:
+        return skip_step(self.bounds, reason)
+
+
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Scores of which some are there and others must be awaited."""
+
+    evaluation: Evaluation
+
+    def evaluate(self) -> Evaluation:
+        return self.evaluation
+
+    def refused(self, reason: SkipReason) -> Evaluation:
+        return self.evaluation.abandoned(reason)
+
+
 _MAX_ATTRIBUTES: Final = SpanLimits().max_span_attributes
 
 
@@ -300,7 +325,7 @@ def _late_worker() -> Worker:
     return worker
 
 
-def _late(captured: Captured, context: SpanContext, evaluate: Callable[[], Evaluation]) -> None:
+def _late(captured: Captured, context: SpanContext, deferred: Deferred) -> None:
     """Score later, with no processor of ours to hold the span: the scores follow as carrier spans."""
 
     def deliver(evaluation: Evaluation) -> None:
@@ -311,8 +336,9 @@ def _late(captured: Captured, context: SpanContext, evaluate: Callable[[], Evalu
         emit.emit_carriers(captured.tracer, context, evaluation, captured.static, content=captured.capture_content)
 
     if not _late_worker().submit(
-        Job(trace_id=context.trace_id, evaluate=evaluate, deliver=deliver, deliver_late=deliver)
+        Job(trace_id=context.trace_id, evaluate=deferred.evaluate, deliver=deliver, deliver_late=deliver)
     ):
+        deferred.refused("queue_full")
         emit.record_dropped("queue_full")
         log_once("late", "the queue for late scores is full; a score was dropped")
 

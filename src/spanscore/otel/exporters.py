@@ -6,7 +6,7 @@ import base64
 import os
 import sys
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
 
@@ -18,6 +18,7 @@ from spanscore import attributes as names
 from spanscore.errors import ConfigurationError
 from spanscore.expectations import Expectations
 from spanscore.otel.processor import EvaluatorSpanProcessor
+from spanscore.otel.worker import reset_after_fork
 from spanscore.report.table import Row, render
 
 __all__ = ["EXPECTATIONS_VARIABLE", "FileSpanExporter", "ScoreTableExporter", "ScoringSpanExporter", "otlp_exporter"]
@@ -43,20 +44,21 @@ class FileSpanExporter(SpanExporter):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._lock = threading.Lock()
+        self._encode = _otlp_json_encoder()
+        self._after_fork()
+        reset_after_fork(self._after_fork)
         try:
-            self._file: IO[bytes] = self.path.open("ab")
+            self._file = self.path.open("ab", buffering=0)  # a forked child inherits no half-written line
         except OSError as error:
             raise ConfigurationError(f"cannot write spans to {self.path}: {error.strerror}") from error
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
         """Append ``spans`` as one line."""
-        line = orjson.dumps(_otlp_json(spans)) + b"\n"
+        line = orjson.dumps(self._encode(spans)) + b"\n"
         with self._lock:
             if self._file.closed:
                 return SpanExportResult.FAILURE
             self._file.write(line)
-            self._file.flush()
         return SpanExportResult.SUCCESS
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
@@ -68,20 +70,31 @@ class FileSpanExporter(SpanExporter):
         with self._lock:
             self._file.close()
 
+    def _after_fork(self) -> None:
+        self._lock = threading.Lock()
 
-def _otlp_json(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
+
+def _otlp_json_encoder() -> Callable[[Sequence[ReadableSpan]], dict[str, Any]]:
+    # Imported here and now: an import that is under way in another thread locks up a forked child.
     from google.protobuf.json_format import MessageToDict
     from opentelemetry.exporter.otlp.proto.common.trace_encoder import encode_spans
 
-    message = MessageToDict(encode_spans(spans), use_integers_for_enums=True)
-    for resource in message.get("resourceSpans", []):
-        for scope in resource.get("scopeSpans", []):
-            for span in scope.get("spans", []):
-                for holder in (span, *span.get("links", [])):
-                    for key in ("traceId", "spanId", "parentSpanId"):
-                        if key in holder:
-                            holder[key] = base64.b64decode(holder[key]).hex()
-    return message
+    def encode(spans: Sequence[ReadableSpan]) -> dict[str, Any]:
+        message: dict[str, Any] = MessageToDict(encode_spans(spans), use_integers_for_enums=True)
+        for resource in message.get("resourceSpans", []):
+            for scope in resource.get("scopeSpans", []):
+                for span in scope.get("spans", []):
+                    for holder in (span, *span.get("links", [])):
+                        _write_ids_as_hex(holder)
+        return message
+
+    return encode
+
+
+def _write_ids_as_hex(holder: dict[str, Any]) -> None:
+    for key in ("traceId", "spanId", "parentSpanId"):
+        if key in holder:
+            holder[key] = base64.b64decode(holder[key]).hex()
 
 
 class ScoreTableExporter(SpanExporter):

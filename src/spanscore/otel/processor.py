@@ -6,8 +6,8 @@ import logging
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, Protocol
 
 from opentelemetry import baggage
 from opentelemetry.context import Context, get_value
@@ -26,7 +26,7 @@ from spanscore.otel.worker import Job, Worker, reset_after_fork
 from spanscore.score import SkipReason
 from spanscore.step import MISSING
 
-__all__ = ["WATCHERS", "EvaluatorSpanProcessor"]
+__all__ = ["WATCHERS", "Deferred", "EvaluatorSpanProcessor", "Events"]
 
 _logger = logging.getLogger(__name__)
 _NO_CONTENT: Final = (
@@ -34,8 +34,21 @@ _NO_CONTENT: Final = (
     "instrumentations: set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY, or the switch of yours"
 )
 
+
+class Deferred(Protocol):
+    """Scores that are still to be made when a span ends."""
+
+    def evaluate(self) -> Evaluation:
+        """Return the scores; runs on the worker's thread and never raises."""
+        ...
+
+    def refused(self, reason: SkipReason) -> Evaluation:
+        """Return what stands on the span if they cannot be made."""
+        ...
+
+
 Events = Sequence[tuple[str, Mapping[str, Any]]]
-_Given = tuple[Mapping[str, Any], Events, Callable[[], Evaluation] | None]
+_Given = tuple[Mapping[str, Any], Events, Deferred | None]
 
 WATCHERS: Final[dict[int, EvaluatorSpanProcessor]] = {}
 """Span id -> the processor that will hear of the end, for captured calls that are running."""
@@ -154,7 +167,7 @@ class EvaluatorSpanProcessor(SpanProcessor):
         span_id: int,
         added: Mapping[str, Any],
         events: Events = (),
-        evaluate: Callable[[], Evaluation] | None = None,
+        deferred: Deferred | None = None,
     ) -> None:
         """Take what a captured call adds to its span, which is about to end.
 
@@ -162,9 +175,9 @@ class EvaluatorSpanProcessor(SpanProcessor):
             span_id: the span.
             added: attributes to add.
             events: events to add, as (name, attributes).
-            evaluate: makes the scores on the worker's thread; None if they are among ``added``.
+            deferred: the scores that are still to be made; None if they are among ``added``.
         """
-        self._given[span_id] = (added, events, evaluate)
+        self._given[span_id] = (added, events, deferred)
 
     def wait_for_room(self, timeout_s: float = 30.0) -> None:
         """Wait until the queue has room; for callers that may wait, unlike `on_end`."""
@@ -202,13 +215,13 @@ class EvaluatorSpanProcessor(SpanProcessor):
             return False
         span_id = context.span_id
         if self._given and (given := self._given.pop(span_id, None)) is not None:
-            added, events, evaluate = given
+            added, events, deferred = given
             if added or events:
                 span = rebuild(span, added, events)
-            if evaluate is None or not context.trace_flags.sampled:
+            if deferred is None or not context.trace_flags.sampled:
                 self._forward(span)
             else:
-                self._submit(span, context, evaluate)
+                self._submit(span, context, deferred)
             return True
         if not self.expectations.candidates(span.name) or not context.trace_flags.sampled:
             return False
@@ -222,10 +235,10 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self._submit(span, context, _Foreign(self, span))
         return True
 
-    def _submit(self, span: ReadableSpan, context: SpanContext, evaluate: Callable[[], Evaluation]) -> None:
+    def _submit(self, span: ReadableSpan, context: SpanContext, deferred: Deferred) -> None:
         job = Job(
             trace_id=context.trace_id,
-            evaluate=evaluate,
+            evaluate=deferred.evaluate,
             deliver=lambda evaluation: self._attach(span, context, evaluation),
             deliver_late=lambda evaluation: self._follow(span, context, evaluation),
         )
@@ -235,7 +248,9 @@ class EvaluatorSpanProcessor(SpanProcessor):
         emit.record_dropped(reason)
         self.count("dropped")
         self._tell(reason, "the queue refused a span (%s); it goes on unscored", reason)
-        self._forward(rebuild(span, {names.LABEL: "skipped", names.REASON: reason}))
+        refused = deferred.refused(reason)
+        added = emit.score_attributes(refused, content=self.export_content, openinference=self.openinference)
+        self._forward(rebuild(span, added, emit.score_events(refused)))
 
     def _attach(self, span: ReadableSpan, context: SpanContext, evaluation: Evaluation) -> None:
         if not evaluation.awaited:
@@ -290,7 +305,7 @@ def _is_alone(processor: SpanProcessor, span: Span) -> bool:
 
 
 class _Foreign:
-    """Scores a span that another instrumentation made, from its attributes."""
+    """The scores of a span that another instrumentation made: from its attributes."""
 
     __slots__ = ("_processor", "_span")
 
@@ -298,7 +313,7 @@ class _Foreign:
         self._processor = processor
         self._span = span
 
-    def __call__(self) -> Evaluation:
+    def evaluate(self) -> Evaluation:
         span, processor = self._span, self._processor
         found = span.attributes or {}
         bounds = processor.bounds(span.name, found)
@@ -313,6 +328,9 @@ class _Foreign:
             processor._tell("no_content", _NO_CONTENT, span.name)
             return skip_step(bounds, "no_content", "the span holds no output")
         return evaluate_step(step, bounds)
+
+    def refused(self, reason: SkipReason) -> Evaluation:
+        return skip_step(self._processor.bounds(self._span.name, self._span.attributes or {}), reason)
 
 
 def _error_type(span: ReadableSpan) -> str | None:
