@@ -82,9 +82,7 @@ def by_hand(tracer: Tracer) -> Callable[[], Any]:
 def by_hand_later(tracer: Tracer) -> Callable[[], Awaitable[Any]]:
     """Return the same of a coroutine function."""
 
-    async def traced(
-        question: str, customer_id: int, locale: str, history: list[str], verbose: bool
-    ) -> dict[str, Any]:
+    async def traced(question: str, customer_id: int, locale: str, history: list[str], verbose: bool) -> dict[str, Any]:
         with tracer.start_as_current_span("answer") as span:
             given = {
                 "question": question,

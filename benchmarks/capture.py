@@ -77,9 +77,7 @@ def _async(loop: asyncio.AbstractEventLoop) -> tuple[Contender, list[Contender]]
 def _by_hand(name: str) -> Contender:
     pipeline = Pipeline()
     call = by_hand(pipeline.provider.get_tracer("app"))
-    return Contender(
-        name=name, block=calling(call), flush=pipeline.provider.force_flush, delivered=pipeline.delivered
-    )
+    return Contender(name=name, block=calling(call), flush=pipeline.provider.force_flush, delivered=pipeline.delivered)
 
 
 def _plain() -> tuple[TracerProvider, Null]:

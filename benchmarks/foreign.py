@@ -63,9 +63,7 @@ def _contender(
     assert pipeline.exporter.last is not None
     label = (pipeline.exporter.last.attributes or {}).get("spanscore.label")
     assert label == ("pass" if around else None), f"{name}: the span has the label {label!r}"
-    return Contender(
-        name=name, block=calling(call), flush=pipeline.provider.force_flush, delivered=pipeline.delivered
-    )
+    return Contender(name=name, block=calling(call), flush=pipeline.provider.force_flush, delivered=pipeline.delivered)
 
 
 def _attributes(text: str) -> dict[str, Any]:

@@ -29,7 +29,9 @@ def run(*, quick: bool) -> str:
     pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in MODULES}
     for number in range(processes):
         for name, modules in MODULES.items():
-            first, second = (_seconds(module) for module in ((BASELINE, modules) if number % 2 else (modules, BASELINE)))
+            first, second = (
+                _seconds(module) for module in ((BASELINE, modules) if number % 2 else (modules, BASELINE))
+            )
             pairs[name].append((first, second) if number % 2 else (second, first))
     rows = [
         [name, f"{spread([own for _, own in found]).median * 1e3:.0f}", spread([own / base for base, own in found])]

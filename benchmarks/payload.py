@@ -6,7 +6,21 @@ import copy
 import random
 from typing import Any
 
-WORDS = "invoice total amount shipping customer pending approved Paris London late order number item".split()
+WORDS = [
+    "invoice",
+    "total",
+    "amount",
+    "shipping",
+    "customer",
+    "pending",
+    "approved",
+    "Paris",
+    "London",
+    "late",
+    "order",
+    "number",
+    "item",
+]
 
 INPUT: dict[str, Any] = {
     "question": "Where is my order, and what will it cost me in the end?",

@@ -47,9 +47,7 @@ def openinference(loop: asyncio.AbstractEventLoop) -> Peer:
 
     exporter, provider = Null(), TracerProvider()
     provider.add_span_processor(BatchSpanProcessor(exporter))
-    return Peer(
-        decorate=provider.get_tracer("app").chain, flush=provider.force_flush, delivered=lambda: exporter.count
-    )
+    return Peer(decorate=provider.get_tracer("app").chain, flush=provider.force_flush, delivered=lambda: exporter.count)
 
 
 def opik(loop: asyncio.AbstractEventLoop) -> Peer:
@@ -134,7 +132,7 @@ def pydantic_evals(loop: asyncio.AbstractEventLoop) -> Peer:
     from pydantic_evals.evaluators import Evaluator, EvaluatorContext
     from pydantic_evals.online import evaluate, wait_for_evaluations
 
-    # Not a dataclass with postponed annotations, which pydantic-evals would have to resolve.
+    @dataclass
     class IsPresent(Evaluator):
         def evaluate(self, ctx: EvaluatorContext) -> bool:
             return ctx.output is not None

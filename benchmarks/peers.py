@@ -19,7 +19,7 @@ SDK = "opentelemetry-sdk==1.45.1"
 
 # name: what is measured, what is installed
 PEERS = {
-    "traceloop": ("traceloop-sdk `@task`", ["traceloop-sdk==0.62.4"]),
+    "traceloop": ("traceloop-sdk `@task`", ["traceloop-sdk==0.62.4", "httpx==0.28.1"]),  # it imports httpx undeclared
     "openinference": ("openinference `tracer.chain`", ["openinference-instrumentation==0.1.72"]),
     "opik": ("opik `@track`", ["opik==2.2.122"]),
     "langfuse": ("langfuse `@observe`", ["langfuse==5.0.4"]),
@@ -67,7 +67,10 @@ def run(*, quick: bool) -> str:
         else:
             rows += [[f"{title}, {row[0]}", *row[1:]] for row in found]
     network = "a network namespace with loopback only" if cage else "NO network namespace (unshare is not allowed)"
-    parts = [f"{rounds} rounds of {calls} calls, in {network}; {', '.join(_pins())}:", report.table(report.COLUMNS, rows)]
+    parts = [
+        f"{rounds} rounds of {calls} calls, in {network}; {', '.join(_pins())}:",
+        report.table(report.COLUMNS, rows),
+    ]
     return report.section("Peers of W1", ABOUT, *parts, *(["Not measured:", "\n".join(failed)] if failed else []))
 
 
@@ -105,9 +108,7 @@ def _measured(cage: list[str], python: Path, name: str, rounds: int, calls: int)
 
 
 def _checked(command: list[str | Path], timeout_s: float, **settings: object) -> str:
-    return subprocess.run(
-        command, check=True, capture_output=True, text=True, timeout=timeout_s, **settings
-    ).stdout
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=timeout_s, **settings).stdout
 
 
 def _reason(error: subprocess.CalledProcessError | subprocess.TimeoutExpired) -> str:

@@ -51,10 +51,10 @@ def ratio_row(result: Result) -> list[str]:
 
 
 def delivered(share: float | None) -> str:
-    """Return delivered spans / calls; a loss stands out."""
+    """Return delivered spans / calls; a loss stands out, as no peer makes a part of a span."""
     if share is None:
         return "-"
-    return f"{share:.2f}" if share == 1.0 else f"**{share:.4f}**"
+    return f"{share:.2f}" if share >= 1.0 and share.is_integer() else f"**{share:.4f}**"
 
 
 def section(title: str, about: str, *parts: str) -> str:

@@ -26,7 +26,9 @@ def main() -> None:
         parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)} and peers")
     names = options.name or ([] if options.peers else WORKLOADS)
     names = [*names, *(["peers"] if options.peers and "peers" not in names else [])]
-    parts = [f"# Benchmarks\n\n{report.environment()}. Median and spread over rounds; ratios are contender / baseline.\n"]
+    parts = [
+        f"# Benchmarks\n\n{report.environment()}. Median and spread over rounds; ratios are contender / baseline.\n"
+    ]
     print(parts[0], flush=True)
     for name in names:
         spawn = multiprocessing.get_context("spawn")

@@ -18,7 +18,6 @@ from spanscore.score import FieldScore, Score
 from spanscore.step import MISSING, Step, Trajectory
 
 __all__ = [
-    "MISSING",
     "Cases",
     "ConfigurationError",
     "Contains",
@@ -31,6 +30,7 @@ __all__ = [
     "Expectations",
     "FieldScore",
     "JsonSimilarity",
+    "MISSING",
     "MissingDependencyError",
     "OutputDecodeError",
     "Score",

@@ -25,15 +25,7 @@ from spanscore import attributes as names
 from spanscore.errors import ConfigurationError, OutputDecodeError
 from spanscore.step import MISSING, Step
 
-__all__ = [
-    "MAX_EXPORT_BYTES",
-    "export_text",
-    "from_attributes",
-    "parse_json",
-    "plain",
-    "serialise",
-    "strict_json",
-]
+__all__ = ["MAX_EXPORT_BYTES", "export_text", "from_attributes", "parse_json", "plain", "serialise", "strict_json"]
 
 MAX_EXPORT_BYTES: Final = 32 * 1024
 """A serialised value longer than this is cut for export; scoring sees all of it."""

@@ -2,13 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = [
-    "ConfigurationError",
-    "EvaluationError",
-    "MissingDependencyError",
-    "OutputDecodeError",
-    "SpanscoreError",
-]
+__all__ = ["ConfigurationError", "EvaluationError", "MissingDependencyError", "OutputDecodeError", "SpanscoreError"]
 
 
 class SpanscoreError(Exception):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-__all__ = ["LABELS", "FieldReason", "FieldScore", "Label", "Score", "SkipReason", "worst_label"]
+__all__ = ["FieldReason", "FieldScore", "LABELS", "Label", "Score", "SkipReason", "worst_label"]
 
 Label = Literal["fail", "error", "pending", "skipped", "pass", "scored"]
 """``pass``/``fail``: a threshold was set. ``scored``: none was. The rest carry no value."""

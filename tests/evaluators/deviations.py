@@ -52,3 +52,12 @@ DEVIATIONS: Final[Mapping[tuple[str, str], Deviation]] = {
         value=None, reference=1.0, why="every output contains the empty text, so it is an error"
     ),
 }
+
+
+def table() -> str:
+    """The Markdown table of the documentation."""
+    lines = ["| evaluator | case | ours | reference | why |", "|---|---|---|---|---|"]
+    for (evaluator, case), one in DEVIATIONS.items():
+        ours = "error" if one.value is None else f"{one.value:g}"
+        lines.append(f"| `{evaluator}` | `{case}` | {ours} | {one.reference:g} | {one.why} |")
+    return "\n".join(lines)

@@ -35,7 +35,7 @@ from spanscore.otel.worker import Job, Worker
 from spanscore.score import SkipReason
 from spanscore.step import MISSING, Step
 
-__all__ = ["EXPECTING", "Call", "Captured", "flush_late"]
+__all__ = ["Call", "Captured", "EXPECTING", "flush_late"]
 
 _logger = logging.getLogger(__name__)
 _logged: Final[set[str]] = set()

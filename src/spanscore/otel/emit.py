@@ -15,15 +15,7 @@ from spanscore import attributes as names
 from spanscore.evaluation import Evaluation
 from spanscore.score import FieldScore, Score
 
-__all__ = [
-    "VERSION",
-    "emit_carriers",
-    "record",
-    "record_dropped",
-    "score_attributes",
-    "score_events",
-    "watch_queue",
-]
+__all__ = ["VERSION", "emit_carriers", "record", "record_dropped", "score_attributes", "score_events", "watch_queue"]
 
 VERSION: Final = version("spanscore")
 _MAX_EXPLANATION: Final = 1_024

@@ -26,7 +26,7 @@ from spanscore.otel.worker import Job, Worker, reset_after_fork
 from spanscore.score import SkipReason
 from spanscore.step import MISSING
 
-__all__ = ["WATCHERS", "Deferred", "EvaluatorSpanProcessor", "Events"]
+__all__ = ["Deferred", "EvaluatorSpanProcessor", "Events", "WATCHERS"]
 
 _logger = logging.getLogger(__name__)
 _NO_CONTENT: Final = (
