@@ -124,8 +124,11 @@ def interleave(
     """Measure every contender in pairs with the baseline, which goes first in every other round.
 
     With ``pause_s`` the thread sleeps before each call, outside the measured wall time; the CPU of
-    a loop that only sleeps, taken once a round, is subtracted from the CPU of both.
+    a loop that only sleeps, taken once a round, is subtracted from the CPU of both. Processors that
+    idle change their speed more often, so the blocks of a pair then alternate in five slices, each
+    long enough for the worker threads to wake in it.
     """
+    slices = 5 if pause_s else 1
     idle = Contender(name="idle", block=calling(bool))
     for contender in (baseline, *contenders):
         _sample(contender, calls, 0.0)
@@ -135,17 +138,22 @@ def interleave(
         sleeping = _sample(idle, calls, pause_s).cpu if pause_s else 0.0
         for contender, result in zip(contenders, results, strict=True):
             pair = [baseline, contender] if number % 2 else [contender, baseline]
-            samples = {one.name: _sample(one, calls, pause_s, sleeping) for one in pair}
-            result.pairs.append((samples[baseline.name], samples[contender.name]))
+            gc.collect()
+            samples = [[_sample(one, calls // slices, pause_s) for one in pair] for _ in range(slices)]
+            first, second = (_total(of_one, sleeping) for of_one in zip(*samples, strict=True))
+            result.pairs.append((first, second) if number % 2 else (second, first))
     for contender, result, count in zip(contenders, results, before, strict=True):
         if contender.delivered:
             result.delivered = (contender.delivered() - count) / (rounds * calls)
     return results
 
 
-def _sample(contender: Contender, calls: int, pause_s: float, sleeping: float = 0.0) -> Sample:
-    gc.collect()
+def _sample(contender: Contender, calls: int, pause_s: float) -> Sample:
     cpu = time.process_time()
     wall = contender.block(calls, pause_s)
     contender.flush()
-    return Sample(wall=wall, cpu=time.process_time() - cpu - sleeping)
+    return Sample(wall=wall, cpu=time.process_time() - cpu)
+
+
+def _total(samples: Sequence[Sample], sleeping: float) -> Sample:
+    return Sample(wall=sum(one.wall for one in samples), cpu=sum(one.cpu for one in samples) - sleeping)

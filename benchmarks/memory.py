@@ -52,7 +52,7 @@ def _scored() -> Workload:
 def _foreign() -> Workload:
     expectations = spanscore.Expectations()
     expectations.add("answer", spanscore.JsonSimilarity(), expected=EXPECTED, threshold=0.8)
-    pipeline = Pipeline(lambda next: spanscore.EvaluatorSpanProcessor(next, expectations))
+    pipeline = Pipeline(lambda exporting: spanscore.EvaluatorSpanProcessor(exporting, expectations))
     return by_hand(pipeline.provider.get_tracer("app")), pipeline.provider.force_flush
 
 

@@ -82,7 +82,10 @@ def _cage() -> list[str]:
     """Return the command that runs another without a network, or nothing where that is not allowed."""
     script = 'ip link set lo up 2>/dev/null; exec "$@"'
     for command in (["unshare", "-n"], ["unshare", "-rn"]):
-        if shutil.which("unshare") and subprocess.run([*command, "true"], capture_output=True).returncode == 0:
+        if (
+            shutil.which("unshare")
+            and subprocess.run([*command, "true"], check=False, capture_output=True).returncode == 0
+        ):
             return [*command, "sh", "-c", script, "sh"]
     return []
 

@@ -54,7 +54,7 @@ def _around(plain: Callable[[SpanProcessor], SpanProcessor] | None) -> Callable[
     for number in range(100):
         expectations.add(f"agent.{number}", spanscore.JsonSimilarity(), expected={"number": number})
     expectations.add("tool.*", spanscore.JsonSimilarity(), expected={"found": True})
-    return lambda next: spanscore.EvaluatorSpanProcessor(plain(next) if plain else next, expectations)
+    return lambda other: spanscore.EvaluatorSpanProcessor(plain(other) if plain else other, expectations)
 
 
 def _contender(

@@ -7,13 +7,12 @@ fetched and compared together, so that only what differs costs Python time.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import compress
 from math import isfinite
-from operator import itemgetter, ne
-from typing import Any, Final, overload
+from operator import itemgetter
+from typing import Any, Final, NamedTuple, overload
 
 from spanscore.content import plain, serialise
-from spanscore.evaluators.leaves import leaf_similarity, text_similarity
+from spanscore.evaluators.leaves import leaf_similarity, number_similarity, text_similarity
 from spanscore.score import FieldReason, FieldScore
 from spanscore.step import MISSING
 
@@ -23,6 +22,8 @@ Miss = tuple[int, Any, float]
 """Index of the leaf, what stands in the output (MISSING if nothing), similarity below 1."""
 
 _PLAIN: Final = frozenset({dict, list, tuple, str, int, float, bool, type(None)})
+_NUMBERS: Final = frozenset({int, float})
+_LISTS: Final = frozenset({list, tuple})
 _SHOWN: Final = 3
 _SHOWN_CHARACTERS: Final = 80
 
@@ -41,19 +42,51 @@ class ExpectedTree:
         expected: JSON value of at most 254 levels.
 
     Attributes:
-        leaves: JSON Pointer and expected value of every leaf, depth first.
+        leaves: JSON Pointer and expected value of every leaf.
     """
 
-    __slots__ = ("_root", "_told", "leaves")
+    __slots__ = ("_containers", "_told", "leaves")
 
     def __init__(self, expected: Any) -> None:
         self.leaves: list[tuple[str, Any]] = []
         self._told: dict[int, str] = {}
-        self._root: _Container | None = None
+        self._containers: list[_Container] = []
         if isinstance(expected, (dict, list)) and expected:
-            self._root = _Container(expected, "", self.leaves)
+            self._lay_out(expected, "", -1, None)
         else:
             self.leaves.append(("", expected))
+
+    def _lay_out(self, expected: dict[str, Any] | list[Any], path: str, parent: int, key: Any) -> None:
+        together: list[tuple[Any, Any, int]] = []
+        others: list[tuple[Any, Any, int]] = []
+        inner = []
+        for name, child in expected.items() if isinstance(expected, dict) else enumerate(expected):
+            child_path = f"{path}/{_escaped(name)}"
+            if isinstance(child, (dict, list)) and child:
+                inner.append((child, child_path, name))
+            else:
+                group = together if _decided_by_equality(child) else others
+                group.append((name, child, len(self.leaves)))
+                self.leaves.append((child_path, child))
+        if len(together) == 1:  # itemgetter of one key gives no tuple
+            others += together
+            together = []
+        self._containers.append(
+            _Container(
+                parent=parent,
+                key=key,
+                kind=dict if isinstance(expected, dict) else list,
+                fetch=itemgetter(*(name for name, _, _ in together)) if together else None,
+                keys=tuple(name for name, _, _ in together),
+                values=tuple(value for _, value, _ in together),
+                indexes=tuple(index for _, _, index in together),
+                positions=range(len(together)),
+                others=tuple(others),
+            )
+        )
+        own = len(self._containers) - 1
+        for child, child_path, name in inner:
+            self._lay_out(child, child_path, own, name)
 
     def compare(self, output: Any) -> list[Miss]:
         """Return every leaf that the output does not equal; the order is not defined."""
@@ -62,16 +95,48 @@ class ExpectedTree:
         except (_NotPlainError, ValueError):  # ValueError: arrays compare element by element
             return self._compare(plain(output))
 
+    def _compare(self, output: Any) -> list[Miss]:
+        misses: list[Miss] = []
+        if not self._containers:
+            _compare_leaf(0, self.leaves[0][1], output, misses)
+            return misses
+        found: list[Any] = []  # the container of the output at each container of the expected value
+        for parent, key, kind, fetch, keys, values, indexes, positions, others in self._containers:
+            actual = output if parent < 0 else _get(found[parent], key)
+            if type(actual) is not kind and not (kind is list and type(actual) is tuple):
+                if actual is not MISSING and type(actual) not in _PLAIN:
+                    raise _NotPlainError
+                misses += [(index, actual, 0.0) for index in indexes]
+                misses += [(index, actual, 0.0) for _, _, index in others]
+                found.append(MISSING)
+                continue
+            found.append(actual)
+            if fetch is not None:
+                try:
+                    leaves = fetch(actual)
+                except (KeyError, IndexError):
+                    leaves = tuple([_get(actual, name) for name in keys])
+                if leaves != values:
+                    for at in positions:
+                        if leaves[at] != values[at]:
+                            _compare_leaf(indexes[at], values[at], leaves[at], misses)
+            for name, expected, index in others:
+                value = _get(actual, name)
+                # One object is one value, but for the floats that equal nothing.
+                if value is not expected or type(value) is float:
+                    _compare_leaf(index, expected, value, misses)
+        return misses
+
     def explain(self, misses: list[Miss]) -> str:
         """Return the three worst leaves in words, the worst first; "" if there are none."""
         if not misses:
             return ""
-        worst = sorted(misses, key=_by_loss) if len(misses) > 1 else misses
+        worst = sorted(misses, key=_by_similarity) if len(misses) > 1 else misses
         told = self._told
         parts = []
         for index, actual, _ in worst[:_SHOWN]:
             expected = told.get(index) or self._expected_text(index)
-            parts.append(expected + ("missing" if actual is MISSING else f"got {_shown(actual)}"))
+            parts.append(expected + ("missing" if actual is MISSING else "got " + _shown(actual)))
         if len(misses) > _SHOWN:
             parts.append(f"{len(misses) - _SHOWN} more")
         return "; ".join(parts)
@@ -81,82 +146,19 @@ class ExpectedTree:
         text = self._told[index] = f"{path or '(whole)'}: expected {_shown(expected)}, "
         return text
 
-    def _compare(self, output: Any) -> list[Miss]:
-        misses: list[Miss] = []
-        if self._root is not None:
-            self._root.compare(output, misses)
-        else:
-            _compare_leaf(0, self.leaves[0][1], output, misses)
-        return misses
 
+class _Container(NamedTuple):
+    """One expected object or list that is not empty; a tuple, because it is unpacked for every output."""
 
-class _Container:
-    """One expected object or list that is not empty."""
-
-    __slots__ = (
-        "_children",
-        "_end",
-        "_fetch",
-        "_indexes",
-        "_keys",
-        "_leaves",
-        "_others",
-        "_positions",
-        "_start",
-        "_type",
-        "_values",
-    )
-
-    def __init__(self, expected: dict[str, Any] | list[Any], path: str, leaves: list[tuple[str, Any]]) -> None:
-        self._leaves = leaves
-        self._start = len(leaves)
-        self._type: type = dict if isinstance(expected, dict) else list
-        self._children: list[tuple[Any, _Container]] = []
-        self._others: list[tuple[Any, Any, int]] = []
-        together: list[tuple[Any, Any, int]] = []
-        for key, child in expected.items() if isinstance(expected, dict) else enumerate(expected):
-            child_path = f"{path}/{_escaped(key)}"
-            if isinstance(child, (dict, list)) and child:
-                self._children.append((key, _Container(child, child_path, leaves)))
-            else:
-                group = together if _decided_by_equality(child) else self._others
-                group.append((key, child, len(leaves)))
-                leaves.append((child_path, child))
-        if len(together) == 1:  # itemgetter of one key gives no tuple
-            self._others += together
-            together = []
-        self._keys = [key for key, _, _ in together]
-        self._values = tuple(value for _, value, _ in together)
-        self._indexes = [index for _, _, index in together]
-        self._positions = range(len(together))
-        self._fetch: Callable[[Any], tuple[Any, ...]] | None = itemgetter(*self._keys) if together else None
-        self._end = len(leaves)
-
-    def compare(self, actual: Any, misses: list[Miss]) -> None:
-        if type(actual) is not self._type and not (self._type is list and type(actual) is tuple):
-            self._miss_all(actual, misses)
-            return
-        if self._fetch is not None:
-            try:
-                found = self._fetch(actual)
-            except (KeyError, IndexError):
-                found = tuple(_get(actual, key) for key in self._keys)
-            if found != self._values:
-                values, indexes = self._values, self._indexes
-                for at in compress(self._positions, map(ne, found, values)):
-                    _compare_leaf(indexes[at], values[at], found[at], misses)
-        for key, expected, index in self._others:
-            value = _get(actual, key)
-            # One object is one value, but for the floats that equal nothing.
-            if value is not expected or type(value) is float:
-                _compare_leaf(index, expected, value, misses)
-        for key, child in self._children:
-            child.compare(_get(actual, key), misses)
-
-    def _miss_all(self, actual: Any, misses: list[Miss]) -> None:
-        if actual is not MISSING and type(actual) not in _PLAIN:
-            raise _NotPlainError
-        misses.extend((index, actual, 0.0) for index in range(self._start, self._end))
+    parent: int  # its place among the containers, -1 for the whole value
+    key: Any  # where it stands in its parent
+    kind: type
+    fetch: Callable[[Any], tuple[Any, ...]] | None  # gets the leaves that equality decides
+    keys: tuple[Any, ...]
+    values: tuple[Any, ...]
+    indexes: tuple[int, ...]
+    positions: range
+    others: tuple[tuple[Any, Any, int], ...]  # key, expected value and index of the other leaves
 
 
 def _decided_by_equality(leaf: Any) -> bool:
@@ -170,15 +172,18 @@ def _decided_by_equality(leaf: Any) -> bool:
 
 
 def _get(actual: Any, key: Any) -> Any:
-    if type(actual) is dict:
+    kind = type(actual)
+    if kind is dict:
         return actual.get(key, MISSING)
-    return actual[key] if key < len(actual) else MISSING
+    return actual[key] if kind in _LISTS and key < len(actual) else MISSING
 
 
 def _compare_leaf(index: int, expected: Any, actual: Any, misses: list[Miss]) -> None:
-    kind = type(actual)
-    if kind is str and type(expected) is str:
+    kind, wanted = type(actual), type(expected)
+    if kind is str and wanted is str:
         similarity = text_similarity(expected, actual)
+    elif kind in _NUMBERS and wanted in _NUMBERS:
+        similarity = number_similarity(expected, actual)
     elif kind in _PLAIN:
         similarity = leaf_similarity(expected, actual)
     elif actual is MISSING:
@@ -255,8 +260,7 @@ def _kind(value: Any) -> type:
     return float if type(value) is int else type(value)
 
 
-_by_loss: Final = itemgetter(2, 0)
-"""Sorts the least similar leaf first, then by place."""
+_by_similarity: Final = itemgetter(2)
 
 
 def _shown(value: Any) -> str:
