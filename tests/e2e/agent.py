@@ -44,7 +44,9 @@ def quick():
 
 def main(endpoint: str, protocol: str) -> None:
     expectations = spanscore.Expectations()
-    expectations.add("order.*", spanscore.JsonSimilarity(), expected=ORDERS["A-17"], where={"gen_ai.tool.name": "order.lookup"})
+    expectations.add(
+        "order.*", spanscore.JsonSimilarity(), expected=ORDERS["A-17"], where={"gen_ai.tool.name": "order.lookup"}
+    )
     provider = spanscore.configure(expectations, service_name="e2e-agent", endpoint=endpoint, protocol=protocol)
     answer("A-17")
     answer("B-20")

@@ -20,10 +20,13 @@ install_sdk() { # NAME RESOLUTION [OPTION...]
     --only-binary orjson --only-binary pydantic-core --only-binary pyyaml --only-binary rapidfuzz
   "${uv[@]}" pip freeze --python "$venv" --exclude-editable >"$venv/constraints.txt"
   "${uv[@]}" pip install --python "$venv" --constraints "$venv/constraints.txt" --group test "${@:3}"
+  # agentmesh reads what the tests send, and needs a newer pydantic than the oldest.
+  ln --symbolic --force "$PWD/.venv-e2e/agentmesh/bin/agentmesh" "$venv/bin/agentmesh"
 }
 
 install_backend phoenix 'arize-phoenix>=20'
 install_backend rotel 'rotel>=0.0.1a15'
+install_backend agentmesh 'agentmesh-ai[otlp]>=0.5'
 install_sdk oldest-sdk lowest-direct
 # The distro's newest release may be for the SDK before the newest, and asks for that one's semantic conventions.
 echo opentelemetry-semantic-conventions >.venv-e2e/overrides.txt
