@@ -216,7 +216,7 @@ class Call:
             found.update(emit.score_attributes(evaluation, content=content, openinference=openinference))
             events = emit.score_events(evaluation)
             emit.record(evaluation, captured.static, self.context, content=content)
-        if watcher is not None and (watcher.alone or not _has_room(span, len(found))):
+        if evaluation is not None and watcher is not None and (watcher.alone or not _has_room(span, len(found))):
             watcher.give(span.get_span_context().span_id, found, events)
             return
         span.set_attributes(found)
