@@ -22,6 +22,7 @@ Miss = tuple[int, Any, float]
 """Index of the leaf, what stands in the output (MISSING if nothing), similarity below 1."""
 
 _PLAIN: Final = frozenset({dict, list, tuple, str, int, float, bool, type(None)})
+_SCALARS: Final = _PLAIN - {dict, list, tuple}
 _NUMBERS: Final = frozenset({int, float})
 _LISTS: Final = frozenset({list, tuple})
 _SHOWN: Final = 3
@@ -104,8 +105,7 @@ class ExpectedTree:
         for parent, key, kind, fetch, keys, values, indexes, positions, others in self._containers:
             actual = output if parent < 0 else _get(found[parent], key)
             if type(actual) is not kind and not (kind is list and type(actual) is tuple):
-                if actual is not MISSING and type(actual) not in _PLAIN:
-                    raise _NotPlainError
+                actual = _as_found(actual)
                 misses += [(index, actual, 0.0) for index in indexes]
                 misses += [(index, actual, 0.0) for _, _, index in others]
                 found.append(MISSING)
@@ -191,7 +191,17 @@ def _compare_leaf(index: int, expected: Any, actual: Any, misses: list[Miss]) ->
     else:
         raise _NotPlainError
     if similarity != 1.0:
-        misses.append((index, actual, similarity))
+        misses.append((index, actual if kind in _SCALARS else _as_found(actual), similarity))
+
+
+def _as_found(actual: Any) -> Any:
+    """Return what stands in place of a leaf, copied if the caller may change it later."""
+    kind = type(actual)
+    if actual is MISSING or kind in _SCALARS:
+        return actual
+    if kind not in _PLAIN:
+        raise _NotPlainError
+    return plain(actual)
 
 
 def _escaped(key: Any) -> str:
