@@ -520,3 +520,19 @@ def test_evaluators_of_the_decorator_take_the_expected_value_of_the_registry(mak
     found = pipeline.attributes("agent")
     assert (found["spanscore.json_similarity.score"], found["spanscore.label"]) == (0.75, "pass")
     assert "spanscore.exact_match.label" not in found
+
+
+def test_no_event_is_later_than_the_end_of_its_span(plain, pipeline):
+    provider, exporter = plain
+
+    def failing():
+        raise ValueError
+
+    for one in (provider, pipeline.provider):
+        decorate = evaluate_output(expected=1, name="agent", tracer_provider=one)
+        decorate(lambda: 2)()
+        with pytest.raises(ValueError):
+            decorate(failing)()
+    for span in (*exporter.get_finished_spans(), *pipeline.spans()):
+        assert span.events
+        assert all(event.timestamp <= span.end_time for event in span.events)

@@ -111,7 +111,17 @@ class Call:
         recording: False where the span is not sampled; then nothing is serialised or scored.
     """
 
-    __slots__ = ("_arguments", "_captured", "_expected", "_found", "_keywords", "_span", "context", "recording")
+    __slots__ = (
+        "_arguments",
+        "_captured",
+        "_end_time_ns",
+        "_expected",
+        "_found",
+        "_keywords",
+        "_span",
+        "context",
+        "recording",
+    )
 
     def __init__(self, captured: Captured, span: Span, context: Context) -> None:
         self._captured = captured
@@ -141,7 +151,7 @@ class Call:
 
     def finish(self, output: Any) -> None:
         """End the span with the output and its scores; never raises."""
-        end_time_ns = time.time_ns()
+        self._end_time_ns = time.time_ns()
         if self.recording:
             try:
                 data = serialise(output)
@@ -150,19 +160,19 @@ class Call:
                 self._score(output, data)
             except Exception:  # the user's program is not ours to break
                 log_once("score", "a call could not be scored")
-        self._end(end_time_ns)
+        self._end()
 
     def stop(
         self, reason: SkipReason, explanation: str, error: BaseException | None = None, output: Any = MISSING
     ) -> None:
         """End the span of a call that gave no whole output; never raises."""
-        end_time_ns = time.time_ns()
+        self._end_time_ns = time.time_ns()
         if self.recording:
             try:
                 self._stop(reason, explanation, error, output)
             except Exception:  # the user's exception may not even have a text
                 log_once("stop", "the end of a call could not be recorded in full")
-        self._end(end_time_ns)
+        self._end()
 
     def _stop(self, reason: SkipReason, explanation: str, error: BaseException | None, output: Any) -> None:
         found = self._found
@@ -175,7 +185,7 @@ class Call:
         self._write(skip_step(bounds, reason, explanation) if bounds else None, watcher)
         if error is not None:
             self._span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
-            self._span.record_exception(error)
+            self._span.record_exception(error, timestamp=self._end_time_ns)
 
     def _score(self, output: Any, data: bytes) -> None:
         watcher = self._watcher()
@@ -221,7 +231,7 @@ class Call:
             return
         span.set_attributes(found)
         for name, attributes in events:
-            span.add_event(name, attributes)
+            span.add_event(name, attributes, self._end_time_ns)
 
     def _defer(self, deferred: Deferred, bounds: Sequence[Bound], watcher: EvaluatorSpanProcessor | None) -> None:
         """Leave the scores to the processor, or where there is none, to a carrier span."""
@@ -267,9 +277,9 @@ class Call:
             return watcher.bounds(captured.name, found)
         return [item.bind(self._expected) for item in watcher.expectations.match(captured.name, found)]
 
-    def _end(self, end_time_ns: int) -> None:
+    def _end(self) -> None:
         try:
-            self._span.end(end_time_ns)
+            self._span.end(self._end_time_ns)
         except Exception:  # other processors may raise; the user's program is not ours to break
             log_once("end", "a span processor raised while a span ended")
 
