@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from spanscore import Expectations
+from spanscore import Expectations, evaluation
+from spanscore.otel import log
 from spanscore.testing import MemoryPipeline
 
 
@@ -19,6 +20,12 @@ def make_pipeline() -> Iterator[Callable[..., MemoryPipeline]]:
     yield make
     for pipeline in made:
         pipeline.shutdown()
+
+
+@pytest.fixture(autouse=True)
+def forget_what_was_logged():
+    log._logged.clear()
+    evaluation._logged.clear()
 
 
 @pytest.fixture

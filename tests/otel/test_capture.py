@@ -471,7 +471,7 @@ def test_values_can_be_kept_off_the_span(plain):
 
 
 def test_a_late_verdict_follows_as_a_carrier_where_nothing_of_ours_holds_the_span(plain):
-    from spanscore.otel.call import flush_late
+    from spanscore.otel.late import flush_late
 
     provider, exporter = plain
 

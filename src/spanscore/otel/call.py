@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
 import functools
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +12,7 @@ import orjson
 from opentelemetry.context import Context, attach, create_key, detach, get_current
 from opentelemetry.sdk.trace import SpanLimits
 from opentelemetry.trace import (
-    NonRecordingSpan,
     Span,
-    SpanContext,
     SpanKind,
     Status,
     StatusCode,
@@ -26,19 +22,18 @@ from opentelemetry.trace import (
 
 from spanscore import attributes as names
 from spanscore.content import export_text, serialise, sha256, strict_json
-from spanscore.evaluation import Evaluation, evaluate_live, evaluate_step, fail_step, skip_step
+from spanscore.evaluation import Evaluation, evaluate_live, fail_step, skip_step
 from spanscore.expectations import Bound, Expectation
 from spanscore.otel import emit
+from spanscore.otel.deferred import Begun, Deferred, Unread
 from spanscore.otel.guard import EVALUATING, guarded_context
-from spanscore.otel.processor import WATCHERS, Deferred, EvaluatorSpanProcessor, Events
-from spanscore.otel.worker import Job, Worker
+from spanscore.otel.late import follow
+from spanscore.otel.log import log_once
+from spanscore.otel.processor import WATCHERS, EvaluatorSpanProcessor, Events
 from spanscore.score import SkipReason
 from spanscore.step import MISSING, Step
 
-__all__ = ["Call", "Captured", "EXPECTING", "flush_late"]
-
-_logger = logging.getLogger(__name__)
-_logged: Final[set[str]] = set()
+__all__ = ["Call", "Captured", "EXPECTING"]
 
 EXPECTING: Final = create_key("spanscore-expecting")
 """Context key of the expected value that `expecting` gives."""
@@ -197,11 +192,11 @@ class Call:
         if not bounds:
             self._write(None, watcher)
         elif len(data) > self._captured.inline_max_bytes:
-            self._defer(_Unread(self._captured, data, bounds), bounds, watcher)
+            self._defer(Unread(functools.partial(self._captured.step, data), bounds), bounds, watcher)
         else:
             evaluation = self._evaluated(output, data, bounds)
             if evaluation.awaited:
-                self._defer(_Begun(evaluation), bounds, watcher)
+                self._defer(Begun(evaluation), bounds, watcher)
             else:
                 self._write(evaluation, watcher)
 
@@ -235,13 +230,13 @@ class Call:
 
     def _defer(self, deferred: Deferred, bounds: Sequence[Bound], watcher: EvaluatorSpanProcessor | None) -> None:
         """Leave the scores to the processor, or where there is none, to a carrier span."""
-        context = self._span.get_span_context()
+        captured, context = self._captured, self._span.get_span_context()
         if watcher is not None:
             watcher.give(context.span_id, {}, (), deferred)
         else:
             self._found[names.LABEL] = "pending"
             self._found[names.EXPECTATION] = ",".join(bound.id for bound in bounds)
-            _late(self._captured, context, deferred)
+            follow(captured.tracer, captured.static, context, deferred, content=captured.capture_content)
         self._span.set_attributes(self._found)
 
     def _record_output(self, output: Any, data: bytes) -> None:
@@ -284,34 +279,6 @@ class Call:
             log_once("end", "a span processor raised while a span ended")
 
 
-@dataclass(frozen=True, slots=True)
-class _Unread:
-    """The scores of an output that is too large for the caller's thread."""
-
-    captured: Captured
-    data: bytes
-    bounds: Sequence[Bound]
-
-    def evaluate(self) -> Evaluation:
-        return evaluate_step(self.captured.step(self.data), self.bounds)
-
-    def refused(self, reason: SkipReason) -> Evaluation:
-        return skip_step(self.bounds, reason)
-
-
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """Scores of which some are there and others must be awaited."""
-
-    evaluation: Evaluation
-
-    def evaluate(self) -> Evaluation:
-        return self.evaluation
-
-    def refused(self, reason: SkipReason) -> Evaluation:
-        return self.evaluation.abandoned(reason)
-
-
 _MAX_ATTRIBUTES: Final = SpanLimits().max_span_attributes
 
 
@@ -319,40 +286,3 @@ def _has_room(span: Span, count: int) -> bool:
     """Return True if so many attributes fit on the live span: a full one evicts the user's oldest."""
     found = getattr(span, "attributes", None)
     return found is None or _MAX_ATTRIBUTES is None or len(found) + count <= _MAX_ATTRIBUTES
-
-
-def log_once(kind: str, message: str) -> None:
-    """Log the exception being handled, once a kind."""
-    if kind not in _logged:
-        _logged.add(kind)
-        _logger.warning("%s (logged once)", message, exc_info=True)
-
-
-@functools.cache
-def _late_worker() -> Worker:
-    worker = Worker(max_queue_size=2_048, hold_timeout_s=30.0)
-    atexit.register(worker.shutdown, 5.0)
-    return worker
-
-
-def _late(captured: Captured, context: SpanContext, deferred: Deferred) -> None:
-    """Score later, with no processor of ours to hold the span: the scores follow as carrier spans."""
-
-    def deliver(evaluation: Evaluation) -> None:
-        if evaluation.awaited:
-            return
-        target = set_span_in_context(NonRecordingSpan(context), Context())
-        emit.record(evaluation, captured.static, target, content=captured.capture_content)
-        emit.emit_carriers(captured.tracer, context, evaluation, captured.static, content=captured.capture_content)
-
-    if not _late_worker().submit(
-        Job(trace_id=context.trace_id, evaluate=deferred.evaluate, deliver=deliver, deliver_late=deliver)
-    ):
-        deferred.refused("queue_full")
-        emit.record_dropped("queue_full")
-        log_once("late", "the queue for late scores is full; a score was dropped")
-
-
-def flush_late(timeout_s: float = 30.0) -> bool:
-    """Wait for the scores of calls that no processor of ours holds; False if the time ran out."""
-    return _late_worker().flush(timeout_s)

@@ -5,23 +5,23 @@ from __future__ import annotations
 import asyncio
 import functools
 import inspect
-from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Token
 from types import TracebackType
 from typing import Any, Final, ParamSpec, TypeVar, overload
 
-import orjson
 from opentelemetry.context import Context as OtelContext
 from opentelemetry.context import attach, detach, get_current, set_value
 from opentelemetry.trace import TracerProvider, get_tracer
 
 from spanscore import attributes as names
-from spanscore.content import serialise, strict_json
+from spanscore.content import strict_json
 from spanscore.errors import ConfigurationError
 from spanscore.evaluators import Evaluator, JsonSimilarity
 from spanscore.expectations import Expectation
 from spanscore.otel.call import EXPECTING, Call, Captured
 from spanscore.otel.emit import VERSION
+from spanscore.otel.stream import detach_if_current, wrap_async_generator, wrap_generator
 from spanscore.step import MISSING
 
 __all__ = ["capture", "evaluate_output", "expecting", "in_current_context"]
@@ -31,7 +31,6 @@ R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 
 _NAMED_BY: Final = {"invoke_agent": names.AGENT_NAME, "execute_tool": names.TOOL_NAME}
-_MAX_STREAM_ITEMS: Final = 100_000
 
 
 def evaluate_output(
@@ -261,9 +260,9 @@ def _wrapped(function: Callable[..., Any], captured: Captured) -> Callable[..., 
     if inspect.iscoroutinefunction(function):
         return _wrap_coroutine(function, captured)
     if inspect.isasyncgenfunction(function):
-        return _wrap_async_generator(function, captured)
+        return wrap_async_generator(function, captured)
     if inspect.isgeneratorfunction(function):
-        return _wrap_generator(function, captured)
+        return wrap_generator(function, captured)
     return _wrap_function(function, captured)
 
 
@@ -301,7 +300,7 @@ def _wrap_coroutine(function: Callable[..., Any], captured: Captured) -> Callabl
         try:
             output = await function(*args, **kwargs)
         except BaseException as error:
-            _detach_if_current(call, token)
+            detach_if_current(call, token)
             _failed(call, error)
             raise
         detach(token)
@@ -311,136 +310,8 @@ def _wrap_coroutine(function: Callable[..., Any], captured: Captured) -> Callabl
     return wrapper
 
 
-def _detach_if_current(call: Call, token: Token[OtelContext]) -> None:
-    """Detach unless the coroutine is being closed from another context, where that would log an error."""
-    if get_current() is call.context:
-        detach(token)
-
-
 def _failed(call: Call, error: BaseException) -> None:
     if isinstance(error, (GeneratorExit, asyncio.CancelledError)):
         call.stop("incomplete", "the call was cancelled")
     else:
         call.stop("exception", f"the call raised {type(error).__name__}", error)
-
-
-class _Stream:
-    """A captured generator: its items so far, and its call."""
-
-    __slots__ = ("_call", "_count", "_items")
-
-    def __init__(self, call: Call) -> None:
-        self._call = call
-        self._items: list[Any] = []
-        self._count = 0
-
-    def add(self, item: Any) -> None:
-        self._count += 1
-        if not self._call.recording or self._count > _MAX_STREAM_ITEMS:
-            return
-        # An item may be changed once it is handed out, so what is not text is copied at once.
-        self._items.append(item if type(item) is str else orjson.loads(serialise(item)))
-
-    def output(self) -> Any:
-        if self._items and all(type(item) is str for item in self._items):
-            return "".join(self._items)
-        return self._items
-
-    def finish(self) -> None:
-        if self._count > _MAX_STREAM_ITEMS:
-            self._stop(f"more than {_MAX_STREAM_ITEMS} items were yielded")
-        else:
-            self._call.finish(self.output())
-
-    def abandon(self) -> None:
-        self._stop(f"the stream was left after {self._count} items")
-
-    def fail(self, error: BaseException) -> None:
-        if isinstance(error, asyncio.CancelledError):
-            self._stop(f"the stream was cancelled after {self._count} items")
-        else:
-            self._call.stop("exception", f"the stream raised {type(error).__name__}", error, self.output())
-
-    def _stop(self, explanation: str) -> None:
-        self._call.stop("incomplete", explanation, None, self.output())
-
-
-def _wrap_generator(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
-        call = captured.begin(args, kwargs)
-        if call is None:
-            return (yield from function(*args, **kwargs))
-        stream = _Stream(call)
-        inner = function(*args, **kwargs)
-        step: Callable[[], Any] = functools.partial(next, inner)
-        while True:
-            token = attach(call.context)  # never across a yield: the caller would inherit the span
-            try:
-                item = step()
-            except StopIteration as stop:
-                detach(token)
-                stream.finish()
-                return stop.value
-            except BaseException as error:
-                detach(token)
-                stream.fail(error)
-                raise
-            detach(token)
-            stream.add(item)
-            try:
-                sent = yield item
-            except GeneratorExit:
-                stream.abandon()
-                inner.close()
-                raise
-            except BaseException as error:
-                step = functools.partial(inner.throw, error)
-            else:
-                step = functools.partial(inner.send, sent)
-
-    return wrapper
-
-
-def _wrap_async_generator(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
-    @functools.wraps(function)
-    async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        call = captured.begin(args, kwargs)
-        inner = function(*args, **kwargs)
-        stream = _Stream(call) if call is not None else None
-        step: Callable[[], Any] = inner.__anext__
-        while True:
-            token = attach(call.context) if call is not None else None
-            try:
-                item = await step()
-            except StopAsyncIteration:
-                _leave(call, token)
-                if stream is not None:
-                    stream.finish()
-                return
-            except BaseException as error:
-                _leave(call, token)
-                if stream is not None:
-                    stream.fail(error)
-                raise
-            _leave(call, token)
-            if stream is not None:
-                stream.add(item)
-            try:
-                sent = yield item
-            except GeneratorExit:
-                if stream is not None:
-                    stream.abandon()
-                await inner.aclose()
-                raise
-            except BaseException as error:
-                step = functools.partial(inner.athrow, error)
-            else:
-                step = functools.partial(inner.asend, sent)
-
-    return wrapper
-
-
-def _leave(call: Call | None, token: Token[OtelContext] | None) -> None:
-    if call is not None and token is not None:
-        _detach_if_current(call, token)

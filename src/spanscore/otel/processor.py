@@ -2,51 +2,35 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from opentelemetry import baggage
 from opentelemetry.context import Context, get_value
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcessor, TracerProvider
-from opentelemetry.trace import NonRecordingSpan, SpanContext, StatusCode, Tracer, set_span_in_context
+from opentelemetry.trace import NonRecordingSpan, SpanContext, Tracer, set_span_in_context
 
 from spanscore import attributes as names
-from spanscore.content import from_attributes
-from spanscore.errors import ConfigurationError, OutputDecodeError
-from spanscore.evaluation import Evaluation, evaluate_step, fail_step, skip_step
+from spanscore.errors import ConfigurationError
+from spanscore.evaluation import Evaluation
 from spanscore.expectations import Bound, Expectations
 from spanscore.otel import emit
+from spanscore.otel.deferred import Deferred, Foreign
 from spanscore.otel.guard import EVALUATING
+from spanscore.otel.log import log_once, warn_once
 from spanscore.otel.rebuild import rebuild, without_content
 from spanscore.otel.worker import Job, Worker, reset_after_fork
 from spanscore.score import SkipReason
 from spanscore.step import MISSING
 
-__all__ = ["Deferred", "EvaluatorSpanProcessor", "Events", "WATCHERS"]
+__all__ = ["EvaluatorSpanProcessor", "Events", "WATCHERS"]
 
 _logger = logging.getLogger(__name__)
-_NO_CONTENT: Final = (
-    "span %r matches an expectation but holds no output, so it is skipped. Content capture is off by default in most "
-    "instrumentations: set OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT=SPAN_ONLY, or the switch of yours"
-)
-
-
-class Deferred(Protocol):
-    """Scores that are still to be made when a span ends."""
-
-    def evaluate(self) -> Evaluation:
-        """Return the scores; runs on the worker's thread and never raises."""
-        ...
-
-    def refused(self, reason: SkipReason) -> Evaluation:
-        """Return what stands on the span if they cannot be made."""
-        ...
-
-
 Events = Sequence[tuple[str, Mapping[str, Any]]]
 _Given = tuple[Mapping[str, Any], Events, Deferred | None]
 
@@ -100,7 +84,6 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self._internal: set[int] = set()
         self._outcomes: Counter[str] = Counter()
         self._counting = threading.Lock()
-        self._told: set[str] = set()
         self._carrier_tracer: Tracer | None = None
         self._shut_down = False
         self._max_length = SpanLimits().max_span_attribute_length
@@ -121,7 +104,7 @@ class EvaluatorSpanProcessor(SpanProcessor):
         try:
             self._note(span, parent_context)
         except Exception:  # the user's program is not ours to break
-            self._tell("on_start", "noting the start of a span failed", exc_info=True)
+            log_once("on_start", "noting the start of a span failed")
         self._next.on_start(span, parent_context)
 
     def on_end(self, span: ReadableSpan) -> None:
@@ -130,7 +113,7 @@ class EvaluatorSpanProcessor(SpanProcessor):
             if self._queued(span):
                 return
         except Exception:  # the user's program is not ours to break
-            self._tell("on_end", "matching a span failed; it goes on unscored", exc_info=True)
+            log_once("on_end", "matching a span failed; it goes on unscored")
         finally:
             if self._internal:
                 self._internal.discard(span.context.span_id if span.context is not None else 0)
@@ -232,7 +215,7 @@ class EvaluatorSpanProcessor(SpanProcessor):
             return False
         if not self.expectations.match(span.name, found):
             return False
-        self._submit(span, context, _Foreign(self, span))
+        self._submit(span, context, Foreign(span, functools.partial(self.bounds, span.name, found), self._max_length))
         return True
 
     def _submit(self, span: ReadableSpan, context: SpanContext, deferred: Deferred) -> None:
@@ -247,7 +230,7 @@ class EvaluatorSpanProcessor(SpanProcessor):
         reason: SkipReason = "shutdown" if self._shut_down else "queue_full"
         emit.record_dropped(reason)
         self.count("dropped")
-        self._tell(reason, "the queue refused a span (%s); it goes on unscored", reason)
+        warn_once(reason, "the queue refused a span (%s); it goes on unscored", reason)
         refused = deferred.refused(reason)
         added = emit.score_attributes(refused, content=self.export_content, openinference=self.openinference)
         self._forward(rebuild(span, added, emit.score_events(refused)))
@@ -285,11 +268,6 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self._given.clear()
         self._internal.clear()
 
-    def _tell(self, kind: str, message: str, *arguments: object, exc_info: bool = False) -> None:
-        if kind not in self._told:
-            self._told.add(kind)
-            _logger.warning(f"{message} (logged once)", *arguments, exc_info=exc_info)  # noqa: G004  # ours, not data
-
 
 def _is_alone(processor: SpanProcessor, span: Span) -> bool:
     """Return True if what the processor adds to its copy of the span is all that anyone exports.
@@ -302,41 +280,6 @@ def _is_alone(processor: SpanProcessor, span: Span) -> bool:
         return active._span_processors == (processor,) and limits.max_span_attribute_length is None  # type: ignore[attr-defined]  # private
     except AttributeError:
         return False
-
-
-class _Foreign:
-    """The scores of a span that another instrumentation made: from its attributes."""
-
-    __slots__ = ("_processor", "_span")
-
-    def __init__(self, processor: EvaluatorSpanProcessor, span: ReadableSpan) -> None:
-        self._processor = processor
-        self._span = span
-
-    def evaluate(self) -> Evaluation:
-        span, processor = self._span, self._processor
-        found = span.attributes or {}
-        bounds = processor.bounds(span.name, found)
-        error = _error_type(span)
-        try:
-            step = from_attributes(span.name, found, error, processor._max_length)
-        except OutputDecodeError as undecodable:
-            return fail_step(bounds, undecodable)
-        if error is not None:
-            return skip_step(bounds, "exception", f"the operation ended with {error}")
-        if step.output is MISSING:
-            processor._tell("no_content", _NO_CONTENT, span.name)
-            return skip_step(bounds, "no_content", "the span holds no output")
-        return evaluate_step(step, bounds)
-
-    def refused(self, reason: SkipReason) -> Evaluation:
-        return skip_step(self._processor.bounds(self._span.name, self._span.attributes or {}), reason)
-
-
-def _error_type(span: ReadableSpan) -> str | None:
-    if span.status.status_code is not StatusCode.ERROR:
-        return None
-    return str((span.attributes or {}).get(names.ERROR_TYPE, "an error"))
 
 
 def _case(found: Mapping[str, Any], key: str | None) -> str | None:

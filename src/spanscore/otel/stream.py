@@ -1,0 +1,151 @@
+"""Captured generators and async generators: scored when they are exhausted."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextvars import Token
+from typing import Any, Final
+
+import orjson
+from opentelemetry.context import Context, attach, detach, get_current
+
+from spanscore.content import serialise
+from spanscore.otel.call import Call, Captured
+
+__all__ = ["detach_if_current", "wrap_async_generator", "wrap_generator"]
+
+_MAX_STREAM_ITEMS: Final = 100_000
+
+
+def wrap_generator(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
+    """Return a generator function whose runs are captured; `send`, `throw` and `close` work as before."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        call = captured.begin(args, kwargs)
+        if call is None:
+            return (yield from function(*args, **kwargs))
+        stream = _Stream(call)
+        inner = function(*args, **kwargs)
+        step: Callable[[], Any] = functools.partial(next, inner)
+        while True:
+            token = attach(call.context)  # never across a yield: the caller would inherit the span
+            try:
+                item = step()
+            except StopIteration as stop:
+                detach(token)
+                stream.finish()
+                return stop.value
+            except BaseException as error:
+                detach(token)
+                stream.fail(error)
+                raise
+            detach(token)
+            stream.add(item)
+            try:
+                sent = yield item
+            except GeneratorExit:
+                stream.abandon()
+                inner.close()
+                raise
+            except BaseException as error:
+                step = functools.partial(inner.throw, error)
+            else:
+                step = functools.partial(inner.send, sent)
+
+    return wrapper
+
+
+def wrap_async_generator(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
+    """Return an async generator function whose runs are captured."""
+
+    @functools.wraps(function)
+    async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        call = captured.begin(args, kwargs)
+        inner = function(*args, **kwargs)
+        stream = _Stream(call) if call is not None else None
+        step: Callable[[], Any] = inner.__anext__
+        while True:
+            token = attach(call.context) if call is not None else None
+            try:
+                item = await step()
+            except StopAsyncIteration:
+                _leave(call, token)
+                if stream is not None:
+                    stream.finish()
+                return
+            except BaseException as error:
+                _leave(call, token)
+                if stream is not None:
+                    stream.fail(error)
+                raise
+            _leave(call, token)
+            if stream is not None:
+                stream.add(item)
+            try:
+                sent = yield item
+            except GeneratorExit:
+                if stream is not None:
+                    stream.abandon()
+                await inner.aclose()
+                raise
+            except BaseException as error:
+                step = functools.partial(inner.athrow, error)
+            else:
+                step = functools.partial(inner.asend, sent)
+
+    return wrapper
+
+
+def _leave(call: Call | None, token: Token[Context] | None) -> None:
+    if call is not None and token is not None:
+        detach_if_current(call, token)
+
+
+def detach_if_current(call: Call, token: Token[Context]) -> None:
+    """Detach unless the coroutine is being closed from another context, where that would log an error."""
+    if get_current() is call.context:
+        detach(token)
+
+
+class _Stream:
+    """A captured generator: its items so far, and its call."""
+
+    __slots__ = ("_call", "_count", "_items")
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._items: list[Any] = []
+        self._count = 0
+
+    def add(self, item: Any) -> None:
+        self._count += 1
+        if not self._call.recording or self._count > _MAX_STREAM_ITEMS:
+            return
+        # An item may be changed once it is handed out, so what is not text is copied at once.
+        self._items.append(item if type(item) is str else orjson.loads(serialise(item)))
+
+    def output(self) -> Any:
+        if self._items and all(type(item) is str for item in self._items):
+            return "".join(self._items)
+        return self._items
+
+    def finish(self) -> None:
+        if self._count > _MAX_STREAM_ITEMS:
+            self._stop(f"more than {_MAX_STREAM_ITEMS} items were yielded")
+        else:
+            self._call.finish(self.output())
+
+    def abandon(self) -> None:
+        self._stop(f"the stream was left after {self._count} items")
+
+    def fail(self, error: BaseException) -> None:
+        if isinstance(error, asyncio.CancelledError):
+            self._stop(f"the stream was cancelled after {self._count} items")
+        else:
+            self._call.stop("exception", f"the stream raised {type(error).__name__}", error, self.output())
+
+    def _stop(self, explanation: str) -> None:
+        self._call.stop("incomplete", explanation, None, self.output())
