@@ -9,8 +9,8 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Final
 
+from spanscore.checks import Bound, Check
 from spanscore.errors import EvaluationError
-from spanscore.expectations import Bound, Check
 from spanscore.score import Label, Score, SkipReason, worst_label
 from spanscore.step import Step
 

@@ -3,67 +3,23 @@
 from __future__ import annotations
 
 import fnmatch
-import hashlib
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from os import PathLike
 from typing import Any, Final
 
 from spanscore.cases import Cases
-from spanscore.content import export_text, serialise, strict_json
-from spanscore.errors import ConfigurationError, EvaluationError
-from spanscore.evaluators.evaluator import Evaluator, FunctionEvaluator, PreparingEvaluator, check_name
-from spanscore.score import Score
+from spanscore.checks import Bound, bind, check_fit
+from spanscore.content import strict_json
+from spanscore.errors import ConfigurationError
+from spanscore.evaluators.evaluator import Evaluator, check_name
 from spanscore.step import MISSING
 
-__all__ = ["Bound", "Check", "Expectation", "Expectations"]
+__all__ = ["Expectation", "Expectations"]
 
 _GLOB: Final = re.compile(r"[*?\[]")
 _REMEMBERED_NAMES: Final = 4_096
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """One evaluator bound to one expected value.
-
-    Attributes:
-        evaluator: who scores.
-        name: its name.
-        identity: ``name@version+digest``; two scores compare only if it is equal.
-        expected: JSON value, or MISSING.
-        threshold: 0..1 or None.
-        weight: share in the mean score of a span.
-        lacks_expected: it needs an expected value and there is none.
-        run: function from a live output to a score, or None where `Evaluator.evaluate` is called.
-    """
-
-    evaluator: Evaluator
-    name: str
-    identity: str
-    expected: Any
-    threshold: float | None
-    weight: float
-    lacks_expected: bool
-    run: Callable[[Any], Score] | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bound:
-    """An Expectation with the expected value of one call.
-
-    Attributes:
-        id: id of the expectation.
-        expected_text: the expected value as text to export, or None.
-        checks: one an evaluator.
-        calls_user_code: an evaluator runs code that is not spanscore's.
-    """
-
-    id: str
-    expected_text: str | None
-    checks: tuple[Check, ...]
-    calls_user_code: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +58,7 @@ class Expectation:
             value = strict_json(self.expected, f"the expected value for {self.span_name!r}")
             object.__setattr__(self, "expected", value)
             self._bound[MISSING] = bound = self.bind(value)
-            for check in bound.checks:
-                if isinstance(check.run, partial) and check.run.func is _raise:
-                    raise ConfigurationError(
-                        f"the expected value for {self.span_name!r} does not fit: {check.run.args[0]}"
-                    )
+            check_fit(bound)
 
     def matches(self, attributes: Mapping[str, Any]) -> bool:
         """Return True if the attributes have every value in ``where``."""
@@ -115,31 +67,9 @@ class Expectation:
     def bind(self, expected: Any) -> Bound:
         """Return the expectation with its evaluators prepared for ``expected``, a JSON value or MISSING.
 
-        Raises:
-            EvaluationError: an evaluator cannot work with this expected value.
+        An evaluator that cannot work with it gives the error as its score.
         """
-        data = None if expected is MISSING else serialise(expected)
-        checks = tuple(self._check(evaluator, expected, data) for evaluator in self.evaluators)
-        return Bound(
-            id=self.id,
-            expected_text=None if data is None else export_text(expected, data)[0],
-            checks=checks,
-            calls_user_code=any(check.run is None for check in checks),
-        )
-
-    def _check(self, evaluator: Evaluator, expected: Any, data: bytes | None) -> Check:
-        lacks_expected = expected is MISSING and _needs_expected(evaluator)
-        digest = hashlib.blake2s(_configuration(evaluator) + (data or b""), digest_size=4).hexdigest()
-        return Check(
-            evaluator=evaluator,
-            name=evaluator.name,
-            identity=f"{evaluator.name}@{evaluator.version}+{digest}",
-            expected=expected,
-            threshold=self.threshold,
-            weight=self.weight,
-            lacks_expected=lacks_expected,
-            run=None if lacks_expected else _prepared(evaluator, expected),
-        )
+        return bind(self.id or self.span_name, self.evaluators, expected, threshold=self.threshold, weight=self.weight)
 
     def bound(self, case: str | None) -> Bound:
         """Return the expectation bound to the expected value of ``case``, or to its own."""
@@ -190,36 +120,6 @@ def _check_number(setting: str, value: Any, *, high: float | None) -> None:
     if not fits or not (0.0 <= value <= high if high is not None else 0.0 < value < float("inf")):
         allowed = "a number in 0..1, or None" if high is not None else "a finite number above 0"
         raise ConfigurationError(f"{setting} {value!r} is not allowed; give {allowed}")
-
-
-def _prepared(evaluator: Evaluator, expected: Any) -> Callable[[Any], Score] | None:
-    if not isinstance(evaluator, PreparingEvaluator):
-        return None
-    try:
-        return evaluator.prepare(expected)
-    except EvaluationError as error:
-        return partial(_raise, error)
-
-
-def _raise(error: EvaluationError, _output: Any) -> Score:
-    raise error
-
-
-def _needs_expected(evaluator: Evaluator) -> bool:
-    if isinstance(evaluator, FunctionEvaluator):
-        return evaluator.needs_expected
-    return getattr(evaluator, "default_evaluation_criteria", None) is None
-
-
-def _configuration(evaluator: Evaluator) -> bytes:
-    """Return the settings of an evaluator as text that is equal for equal settings."""
-    settings: Any = type(evaluator).__qualname__
-    if isinstance(evaluator, FunctionEvaluator):
-        settings = [evaluator.function.__module__, evaluator.function.__qualname__]
-    else:
-        known = getattr(type(evaluator), "__dataclass_fields__", ())
-        settings = [settings, {name: getattr(evaluator, name) for name in known}]
-    return serialise(settings)
 
 
 class Expectations:

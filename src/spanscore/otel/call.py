@@ -21,9 +21,10 @@ from opentelemetry.trace import (
 )
 
 from spanscore import attributes as names
+from spanscore.checks import Bound
 from spanscore.content import export_text, serialise, sha256, strict_json
 from spanscore.evaluation import Evaluation, evaluate_live, fail_step, skip_step
-from spanscore.expectations import Bound, Expectation
+from spanscore.expectations import Expectation
 from spanscore.otel import emit
 from spanscore.otel.deferred import Begun, Deferred, Unread
 from spanscore.otel.guard import EVALUATING, guarded_context

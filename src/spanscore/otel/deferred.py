@@ -10,10 +10,10 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 from spanscore import attributes as names
+from spanscore.checks import Bound
 from spanscore.content import from_attributes
 from spanscore.errors import OutputDecodeError
 from spanscore.evaluation import Evaluation, evaluate_step, fail_step, skip_step
-from spanscore.expectations import Bound
 from spanscore.otel.log import warn_once
 from spanscore.score import SkipReason
 from spanscore.step import MISSING, Step

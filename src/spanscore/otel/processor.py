@@ -16,9 +16,10 @@ from opentelemetry.sdk.trace import ReadableSpan, Span, SpanLimits, SpanProcesso
 from opentelemetry.trace import NonRecordingSpan, SpanContext, Tracer, set_span_in_context
 
 from spanscore import attributes as names
+from spanscore.checks import Bound
 from spanscore.errors import ConfigurationError
 from spanscore.evaluation import Evaluation
-from spanscore.expectations import Bound, Expectations
+from spanscore.expectations import Expectations
 from spanscore.otel import emit
 from spanscore.otel.deferred import Deferred, Foreign
 from spanscore.otel.guard import EVALUATING
