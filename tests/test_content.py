@@ -37,6 +37,12 @@ class BrokenRepr:
         raise RuntimeError("no")
 
 
+class BrokenClass:
+    @property
+    def __class__(self):
+        raise RuntimeError("no")
+
+
 class BrokenMapping(dict):
     def items(self):
         raise RuntimeError("no")
@@ -125,3 +131,7 @@ def test_text_is_exported_as_it_stands_and_cut_within_the_cap():
 
 def test_a_lone_surrogate_is_exported_as_something_that_can_be_encoded():
     export_text("a\ud800b", serialise("a\ud800b"))[0].encode()
+
+
+def test_an_object_that_cannot_even_tell_its_class_becomes_valid_json():
+    assert json.loads(serialise([BrokenClass()]))

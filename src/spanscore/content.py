@@ -54,7 +54,10 @@ def serialise(value: object) -> bytes:
     try:
         return orjson.dumps(value, _known, _OPTIONS)
     except Exception:  # objects may raise anything from their own code
-        return _dump_plain(plain(value))
+        try:
+            return _dump_plain(plain(value))
+        except Exception:  # even from what isinstance asks them
+            return orjson.dumps(_class_name(value))
 
 
 def plain(value: object) -> Any:
@@ -232,7 +235,11 @@ def _repr(value: object) -> str:
         text = repr(value)
         return text if len(text) <= _MAX_REPR else text[:_MAX_REPR] + "..."
     except Exception:  # a user's __repr__ may raise anything
-        return f"<{type(value).__module__}.{type(value).__qualname__}>"
+        return _class_name(value)
+
+
+def _class_name(value: object) -> str:
+    return f"<{type(value).__module__}.{type(value).__qualname__}>"
 
 
 def _plain(value: object, depth: int, items: int | None, characters: int | None, above: set[int]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import logging
 from collections.abc import Awaitable, Callable, Sequence
@@ -18,6 +19,8 @@ __all__ = ["Evaluation", "evaluate_live", "evaluate_step", "fail_step", "skip_st
 
 _logger = logging.getLogger(__name__)
 _logged: Final[set[tuple[str, type]]] = set()
+_PASSED: Final = (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
+"""These are meant for whoever runs the evaluator."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,9 +57,8 @@ class Evaluation:
         """Return the evaluation with every awaited verdict given up for ``reason``."""
         scores = list(self.scores)
         for position, verdict in self.awaited:
-            close = getattr(verdict, "close", None)
-            if close is not None:
-                close()
+            if inspect.iscoroutine(verdict) and inspect.getcoroutinestate(verdict) == inspect.CORO_CREATED:
+                verdict.close()
             scores[position] = _skipped(self.checks[position], reason, "")
         return _evaluation(self.bounds, self.checks, scores, self.duration_s)
 
@@ -167,7 +169,9 @@ def _prepared_score(check: Check, output: Any) -> Score:
         if threshold is not None:  # a prepared score is new each time: no copy is needed
             object.__setattr__(score, "label", "pass" if value >= threshold else "fail")
         return score
-    except Exception as error:  # an evaluator may raise anything
+    except _PASSED:
+        raise
+    except BaseException as error:  # an evaluator may raise anything, or call sys.exit
         return _failed(check, error)
 
 
@@ -175,14 +179,18 @@ def _called(check: Check, step: Step) -> Score | Awaitable[Any]:
     try:
         result: Any = check.evaluator.evaluate(step.output, check.expected, step=step)
         return result if inspect.isawaitable(result) else _judged(check, result)
-    except Exception as error:  # an evaluator may raise anything
+    except _PASSED:
+        raise
+    except BaseException as error:  # an evaluator may raise anything, or call sys.exit
         return _failed(check, error)
 
 
 async def _awaited(check: Check, verdict: Awaitable[Any]) -> Score:
     try:
         return _judged(check, await verdict)
-    except Exception as error:  # an evaluator may raise anything
+    except _PASSED:
+        raise
+    except BaseException as error:  # an evaluator may raise anything, or call sys.exit
         return _failed(check, error)
 
 
@@ -215,7 +223,7 @@ def _skipped(check: Check, reason: SkipReason, explanation: str) -> Score:
     )
 
 
-def _failed(check: Check, error: Exception) -> Score:
+def _failed(check: Check, error: BaseException) -> Score:
     """Return an error score. Only messages written for it stand on a span; the log has the rest."""
     ours = isinstance(error, EvaluationError)
     kind = (check.name, type(error))

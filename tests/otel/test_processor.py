@@ -326,8 +326,8 @@ def test_a_full_queue_lets_spans_out_unscored_and_counts_them(make_pipeline, cap
     spans = pipeline.spans("agent")
     reasons = [span.attributes.get("spanscore.stuck.reason") for span in spans]
     assert len(spans) == 6
-    assert reasons.count("queue_full") == 3
-    assert pipeline.processor.outcomes == {"scored": 3, "dropped": 3}
+    assert reasons.count("queue_full") == 4
+    assert pipeline.processor.outcomes == {"scored": 2, "dropped": 4}
 
 
 def test_shutdown_keeps_its_deadline_and_loses_no_span():
@@ -352,6 +352,47 @@ def test_shutdown_keeps_its_deadline_and_loses_no_span():
     assert recorder.shut_down == 1
     provider.get_tracer("x").start_span("agent", attributes={"output.value": "1"}).end()
     assert recorder.spans[-1].attributes["spanscore.never.reason"] == "shutdown"
+
+
+def test_an_evaluator_that_hangs_keeps_neither_the_shutdown_nor_its_spans():
+    release = threading.Event()
+
+    @evaluator
+    def hangs(output):
+        release.wait(30)
+        return 1.0
+
+    recorder = _Recorder()
+    processor = EvaluatorSpanProcessor(recorder, _expect(hangs))
+    provider = TracerProvider(shutdown_on_exit=False)
+    provider.add_span_processor(processor)
+    for _ in range(3):
+        provider.get_tracer("x").start_span("agent", attributes={"output.value": "1"}).end()
+    started = time.monotonic()
+    processor.shutdown(200)
+    assert time.monotonic() - started < 2
+    release.set()
+    assert [span.attributes["spanscore.hangs.reason"] for span in recorder.spans] == ["shutdown"] * 3
+    assert processor.outcomes == {"skipped": 3}
+
+
+@pytest.mark.parametrize("kind", [SystemExit, BaseException])
+def test_an_evaluator_that_would_end_the_program_is_an_error(make_pipeline, kind):
+    @evaluator
+    def leaves(output):
+        raise kind
+
+    @evaluator
+    async def leaves_later(output):
+        raise kind
+
+    pipeline = make_pipeline(_expect(leaves, leaves_later))
+    _span(pipeline, output__value="1")
+    assert evaluate_output(name="agent", tracer_provider=pipeline.provider)(lambda: 7)() == 7
+    for span in pipeline.spans("agent"):
+        assert span.attributes["spanscore.leaves.error.type"] == kind.__name__
+        assert span.attributes["spanscore.leaves_later.error.type"] == kind.__name__
+    assert pipeline.processor.outcomes == {"error": 2}
 
 
 def test_force_flush_keeps_its_deadline(make_pipeline):

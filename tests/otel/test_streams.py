@@ -191,3 +191,33 @@ async def test_asend_and_athrow_work_as_without_us(pipeline):
     assert await stream.athrow(KeyError()) == "caught"
     await stream.aclose()
     assert _one(pipeline)[1]["output.value"] == "starthellocaught"
+
+
+def test_a_generator_that_a_function_returns_is_captured_to_its_end(pipeline):
+    @evaluate_output(expected="ab", name="stream", tracer_provider=pipeline.provider)
+    def stream():
+        return (letter for letter in "ab")
+
+    letters = stream()
+    assert pipeline.spans() == []
+    assert list(letters) == ["a", "b"]
+    assert _one(pipeline)[1]["spanscore.score"] == 1.0
+
+
+@pytest.mark.anyio
+async def test_what_a_function_returns_to_be_awaited_is_captured_to_its_end(pipeline):
+    async def later():
+        return "x"
+
+    async def letters():
+        yield "x"
+
+    class Agent:
+        async def __call__(self):
+            return "x"
+
+    decorate = evaluate_output(expected="x", name="stream", tracer_provider=pipeline.provider)
+    assert await decorate(lambda: later())() == "x"
+    assert [letter async for letter in decorate(lambda: letters())()] == ["x"]
+    assert await decorate(Agent())() == "x"
+    assert [span.attributes["spanscore.score"] for span in pipeline.spans("stream")] == [1.0] * 3

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -169,6 +170,13 @@ class Call:
             except Exception:  # the user's exception may not even have a text
                 log_once("stop", "the end of a call could not be recorded in full")
         self._end()
+
+    def fail(self, error: BaseException) -> None:
+        """End the span of a call that raised or was cancelled; never raises."""
+        if isinstance(error, (GeneratorExit, asyncio.CancelledError)):
+            self.stop("incomplete", "the call was cancelled")
+        else:
+            self.stop("exception", f"the call raised {type(error).__name__}", error)
 
     def _stop(self, reason: SkipReason, explanation: str, error: BaseException | None, output: Any) -> None:
         found = self._found

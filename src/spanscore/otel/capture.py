@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import Token
-from types import TracebackType
+from types import AsyncGeneratorType, CoroutineType, GeneratorType, TracebackType
 from typing import Any, Final, ParamSpec, TypeVar, overload
 
 from opentelemetry.context import Context as OtelContext
@@ -21,7 +20,7 @@ from spanscore.evaluators import Evaluator, JsonSimilarity
 from spanscore.expectations import Expectation
 from spanscore.otel.call import EXPECTING, Call, Captured
 from spanscore.otel.emit import VERSION
-from spanscore.otel.stream import detach_if_current, wrap_async_generator, wrap_generator
+from spanscore.otel.stream import drive, drive_async, drive_coroutine, wrap_async_generator, wrap_generator
 from spanscore.step import MISSING
 
 __all__ = ["capture", "evaluate_output", "expecting", "in_current_context"]
@@ -257,12 +256,14 @@ def _decorated(function: Any, captured_for: Callable[[Callable[..., Any], bool],
 
 
 def _wrapped(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
-    if inspect.iscoroutinefunction(function):
-        return _wrap_coroutine(function, captured)
-    if inspect.isasyncgenfunction(function):
-        return wrap_async_generator(function, captured)
-    if inspect.isgeneratorfunction(function):
-        return wrap_generator(function, captured)
+    called = function if inspect.isroutine(function) else type(function).__call__
+    for candidate in (function, called):  # an object with an async __call__ is a coroutine function too
+        if inspect.iscoroutinefunction(candidate):
+            return _wrap_coroutine(function, captured)
+        if inspect.isasyncgenfunction(candidate):
+            return wrap_async_generator(function, captured)
+        if inspect.isgeneratorfunction(candidate):
+            return wrap_generator(function, captured)
     return _wrap_function(function, captured)
 
 
@@ -279,13 +280,23 @@ def _wrap_function(function: Callable[..., Any], captured: Captured) -> Callable
             output = function(*args, **kwargs)
         except BaseException as error:
             detach(token)
-            _failed(call, error)
+            call.fail(error)
             raise
         detach(token)
+        if type(output) in _UNFINISHED:
+            return _UNFINISHED[type(output)](call, output)
         call.finish(output)
         return output
 
     return wrapper
+
+
+_UNFINISHED: Final[Mapping[type, Callable[[Call, Any], Any]]] = {
+    GeneratorType: drive,
+    AsyncGeneratorType: drive_async,
+    CoroutineType: drive_coroutine,
+}
+"""What a function may return that has yet to run: the call ends when it does."""
 
 
 def _wrap_coroutine(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
@@ -296,22 +307,6 @@ def _wrap_coroutine(function: Callable[..., Any], captured: Captured) -> Callabl
         call = begin(args, kwargs)
         if call is None:
             return await function(*args, **kwargs)
-        token = attach(call.context)
-        try:
-            output = await function(*args, **kwargs)
-        except BaseException as error:
-            detach_if_current(call, token)
-            _failed(call, error)
-            raise
-        detach(token)
-        call.finish(output)
-        return output
+        return await drive_coroutine(call, function(*args, **kwargs))
 
     return wrapper
-
-
-def _failed(call: Call, error: BaseException) -> None:
-    if isinstance(error, (GeneratorExit, asyncio.CancelledError)):
-        call.stop("incomplete", "the call was cancelled")
-    else:
-        call.stop("exception", f"the call raised {type(error).__name__}", error)

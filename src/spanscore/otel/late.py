@@ -36,9 +36,7 @@ def follow(tracer: Tracer, span: Mapping[str, Any], context: SpanContext, deferr
         emit.record(evaluation, span, target, content=content)
         emit.emit_carriers(tracer, context, evaluation, span, content=content)
 
-    if not _worker().submit(
-        Job(trace_id=context.trace_id, evaluate=deferred.evaluate, deliver=deliver, deliver_late=deliver)
-    ):
+    if not _worker().submit(Job(trace_id=context.trace_id, deferred=deferred, deliver=deliver, deliver_late=deliver)):
         deferred.refused("queue_full")
         emit.record_dropped("queue_full")
         log_once("late", "the queue for late scores is full; a score was dropped")

@@ -222,7 +222,7 @@ class EvaluatorSpanProcessor(SpanProcessor):
     def _submit(self, span: ReadableSpan, context: SpanContext, deferred: Deferred) -> None:
         job = Job(
             trace_id=context.trace_id,
-            evaluate=deferred.evaluate,
+            deferred=deferred,
             deliver=lambda evaluation: self._attach(span, context, evaluation),
             deliver_late=lambda evaluation: self._follow(span, context, evaluation),
         )

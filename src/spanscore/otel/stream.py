@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
-from collections.abc import AsyncGenerator, Callable, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextvars import Token
 from typing import Any, Final
 
@@ -14,48 +14,52 @@ from opentelemetry.context import Context, attach, detach, get_current
 from spanscore.content import serialise
 from spanscore.otel.call import Call, Captured
 
-__all__ = ["detach_if_current", "wrap_async_generator", "wrap_generator"]
+__all__ = ["drive", "drive_async", "drive_coroutine", "wrap_async_generator", "wrap_generator"]
 
 _MAX_STREAM_ITEMS: Final = 100_000
 
 
 def wrap_generator(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
-    """Return a generator function whose runs are captured; `send`, `throw` and `close` work as before."""
+    """Return a generator function whose runs are captured."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         call = captured.begin(args, kwargs)
         if call is None:
             return (yield from function(*args, **kwargs))
-        stream = _Stream(call)
-        inner = function(*args, **kwargs)
-        step: Callable[[], Any] = functools.partial(next, inner)
-        while True:
-            token = attach(call.context)  # never across a yield: the caller would inherit the span
-            try:
-                item = step()
-            except StopIteration as stop:
-                detach(token)
-                stream.finish()
-                return stop.value
-            except BaseException as error:
-                detach(token)
-                stream.fail(error)
-                raise
-            detach(token)
-            stream.add(item)
-            try:
-                sent = yield item
-            except GeneratorExit:
-                stream.abandon()
-                inner.close()
-                raise
-            except BaseException as error:
-                step = functools.partial(inner.throw, error)
-            else:
-                step = functools.partial(inner.send, sent)
+        return (yield from drive(call, function(*args, **kwargs)))
 
     return wrapper
+
+
+def drive(call: Call, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """Run ``inner`` as a captured stream; `send`, `throw` and `close` work as before."""
+    stream = _Stream(call)
+    step: Callable[[], Any] = functools.partial(next, inner)
+    while True:
+        token = attach(call.context)  # never across a yield: the caller would inherit the span
+        try:
+            item = step()
+        except StopIteration as stop:
+            detach(token)
+            stream.finish()
+            return stop.value
+        except BaseException as error:
+            detach(token)
+            stream.fail(error)
+            raise
+        detach(token)
+        stream.add(item)
+        try:
+            sent = yield item
+        except GeneratorExit:
+            stream.abandon()
+            inner.close()
+            raise
+        except BaseException as error:
+            step = functools.partial(inner.throw, error)
+        else:
+            step = functools.partial(inner.send, sent)
 
 
 def wrap_async_generator(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
@@ -63,51 +67,83 @@ def wrap_async_generator(function: Callable[..., Any], captured: Captured) -> Ca
 
     @functools.wraps(function)
     async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        call = captured.begin(args, kwargs)
-        inner = function(*args, **kwargs)
-        stream = _Stream(call) if call is not None else None
-        step: Callable[[], Any] = inner.__anext__
-        while True:
-            token = attach(call.context) if call is not None else None
+        driven = drive_async(captured.begin(args, kwargs), function(*args, **kwargs))
+        step: Callable[[], Any] = driven.__anext__
+        while True:  # what `yield from` does for generators
             try:
                 item = await step()
             except StopAsyncIteration:
-                _leave(call, token)
-                if stream is not None:
-                    stream.finish()
                 return
-            except BaseException as error:
-                _leave(call, token)
-                if stream is not None:
-                    stream.fail(error)
-                raise
-            _leave(call, token)
-            if stream is not None:
-                stream.add(item)
             try:
                 sent = yield item
             except GeneratorExit:
-                if stream is not None:
-                    stream.abandon()
-                await inner.aclose()
+                await driven.aclose()
                 raise
             except BaseException as error:
-                step = functools.partial(inner.athrow, error)
+                step = functools.partial(driven.athrow, error)
             else:
-                step = functools.partial(inner.asend, sent)
+                step = functools.partial(driven.asend, sent)
 
     return wrapper
 
 
-def _leave(call: Call | None, token: Token[Context] | None) -> None:
-    if call is not None and token is not None:
-        detach_if_current(call, token)
+async def drive_async(call: Call | None, inner: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+    """Run ``inner`` as a captured stream, or just run it where ``call`` is None."""
+    stream = _Stream(call) if call is not None else None
+    step: Callable[[], Any] = inner.__anext__
+    while True:
+        token = attach(call.context) if call is not None else None
+        try:
+            item = await step()
+        except StopAsyncIteration:
+            _leave(call, token)
+            if stream is not None:
+                stream.finish()
+            return
+        except BaseException as error:
+            _leave(call, token)
+            if stream is not None:
+                stream.fail(error)
+            raise
+        _leave(call, token)
+        if stream is not None:
+            stream.add(item)
+        try:
+            sent = yield item
+        except GeneratorExit:
+            if stream is not None:
+                stream.abandon()
+            await inner.aclose()
+            raise
+        except BaseException as error:
+            step = functools.partial(inner.athrow, error)
+        else:
+            step = functools.partial(inner.asend, sent)
 
 
-def detach_if_current(call: Call, token: Token[Context]) -> None:
+async def drive_coroutine(call: Call, inner: Coroutine[Any, Any, Any]) -> Any:
+    """Await ``inner`` as a captured call."""
+    token = attach(call.context)
+    try:
+        output = await inner
+    except BaseException as error:
+        _detach_if_current(call, token)
+        call.fail(error)
+        raise
+    detach(token)
+    call.finish(output)
+    return output
+
+
+def _detach_if_current(call: Call, token: Token[Context]) -> None:
     """Detach unless the coroutine is being closed from another context, where that would log an error."""
     if get_current() is call.context:
         detach(token)
+
+
+def _leave(call: Call | None, token: Token[Context] | None) -> None:
+    if call is not None and token is not None:
+        _detach_if_current(call, token)
 
 
 class _Stream:

@@ -22,6 +22,7 @@ from typing import Final
 from opentelemetry.context import attach, detach
 
 from spanscore.evaluation import Evaluation
+from spanscore.otel.deferred import Deferred
 from spanscore.otel.guard import guarded_context
 
 __all__ = ["Job", "Worker", "reset_after_fork"]
@@ -37,13 +38,13 @@ class Job:
 
     Attributes:
         trace_id: jobs of one trace are delivered in the order they came.
-        evaluate: makes the scores; runs on the worker's thread.
-        deliver: sends the span on with its scores; called exactly once.
+        deferred: makes the scores, on the worker's thread.
+        deliver: sends the span on with its scores; called exactly once, whatever happens.
         deliver_late: sends verdicts that came after the span had to go.
     """
 
     trace_id: int
-    evaluate: Callable[[], Evaluation]
+    deferred: Deferred
     deliver: Callable[[Evaluation], None]
     deliver_late: Callable[[Evaluation], None]
     evaluation: Evaluation | None = None
@@ -70,6 +71,7 @@ class Worker:
         """Start empty; also in a forked child, whose parent goes on with what was queued."""
         self._queue: deque[Job] = deque()
         self._held: dict[int, deque[Job]] = {}
+        self._undelivered: set[Job] = set()
         self._late: set[Job] = set()
         self._busy = False
         self._wake = threading.Event()
@@ -81,17 +83,17 @@ class Worker:
 
     def size(self) -> int:
         """Return how many jobs wait, judges' included."""
-        return len(self._queue) + sum(map(len, list(self._held.values()))) + len(self._late)
+        return len(self._undelivered) + len(self._late)
 
     def submit(self, job: Job) -> bool:
         """Queue a job without waiting; return False if the queue is full or closed."""
-        waiting = len(self._queue)
-        if self._closed or (waiting if not self._held and not self._late else self.size()) >= self._max_queue_size:
+        if self._closed or self.size() >= self._max_queue_size:
             return False
+        self._undelivered.add(job)
         self._queue.append(job)
         if self._thread is None:
             self._start()
-        if waiting >= _BATCH:
+        if len(self._queue) >= _BATCH:
             self._wake.set()
         return True
 
@@ -124,12 +126,8 @@ class Worker:
             return
         self._closed = True
         self.flush(timeout_s)
+        self._give_up()
         self._wake.set()
-        if self._pumping.acquire(timeout=1.0):  # an evaluator that hangs keeps the lock
-            try:
-                self._give_up()
-            finally:
-                self._pumping.release()
         loop = self._loop
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
@@ -173,7 +171,9 @@ class Worker:
             self._changed.notify_all()
 
     def _evaluate(self, job: Job) -> None:
-        job.evaluation = job.evaluate()
+        if job not in self._undelivered:  # given up meanwhile
+            return
+        job.evaluation = job.deferred.evaluate()
         if job.evaluation.awaited:
             loop = self._running_loop()
             if loop is None:
@@ -183,14 +183,14 @@ class Worker:
                 job.verdict = asyncio.run_coroutine_threadsafe(job.evaluation.settled(), loop)
                 job.verdict.add_done_callback(lambda _: self._wake.set())
         if job.verdict is None and job.trace_id not in self._held:
-            _deliver(job.deliver, job.evaluation)
+            self._deliver(job, job.evaluation)
         else:
             self._held.setdefault(job.trace_id, deque()).append(job)
 
     def _running_loop(self) -> asyncio.AbstractEventLoop | None:
         if self._loop is None:
             loop = asyncio.new_event_loop()
-            thread = threading.Thread(target=loop.run_forever, name="spanscore-judges", daemon=True)
+            thread = threading.Thread(target=_run_loop, args=(loop,), name="spanscore-judges", daemon=True)
             try:
                 thread.start()
             except RuntimeError:  # the interpreter is shutting down
@@ -203,25 +203,42 @@ class Worker:
         now = time.monotonic()
         for trace_id, jobs in list(self._held.items()):
             while jobs and (evaluation := _ready(jobs[0], now)) is not None:
-                job = jobs.popleft()
-                if evaluation.awaited:
-                    self._late.add(job)
-                _deliver(job.deliver, evaluation)
+                self._deliver(jobs.popleft(), evaluation)
             if not jobs:
                 del self._held[trace_id]
         for job in [job for job in self._late if job.verdict is not None and job.verdict.done()]:
-            self._late.discard(job)
-            _deliver(job.deliver_late, _verdict(job))
+            self._deliver_late(job, _verdict(job))
 
     def _give_up(self) -> None:
-        for job in [*self._queue, *(job for jobs in self._held.values() for job in jobs), *self._late]:
-            evaluation = job.evaluation if job.evaluation is not None else job.evaluate()
-            if job.verdict is not None:
-                job.verdict.cancel()
-            _deliver(job.deliver_late if job in self._late else job.deliver, evaluation.abandoned("shutdown"))
-        self._queue.clear()
-        self._held.clear()
-        self._late.clear()
+        """Send out what is left; without the lock, which an evaluator that hangs keeps."""
+        for job in list(self._undelivered):
+            given_up = (
+                job.deferred.refused("shutdown") if job.evaluation is None else job.evaluation.abandoned("shutdown")
+            )
+            self._deliver(job, given_up)
+        for job in list(self._late):
+            assert job.evaluation is not None
+            self._deliver_late(job, job.evaluation.abandoned("shutdown"))
+
+    def _deliver(self, job: Job, evaluation: Evaluation) -> None:
+        try:
+            self._undelivered.remove(job)  # whoever removes it delivers it
+        except KeyError:
+            return
+        if evaluation.awaited:
+            self._late.add(job)
+        elif job.verdict is not None:
+            job.verdict.cancel()
+        _call(job.deliver, evaluation)
+
+    def _deliver_late(self, job: Job, evaluation: Evaluation) -> None:
+        try:
+            self._late.remove(job)
+        except KeyError:
+            return
+        if job.verdict is not None:
+            job.verdict.cancel()
+        _call(job.deliver_late, evaluation)
 
 
 def reset_after_fork(method: Callable[[], None]) -> None:
@@ -229,6 +246,12 @@ def reset_after_fork(method: Callable[[], None]) -> None:
     if hasattr(os, "register_at_fork"):
         found = weakref.WeakMethod(method)
         os.register_at_fork(after_in_child=lambda: (alive := found()) and alive())
+
+
+def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
+    loop.run_forever()
+    loop.run_until_complete(asyncio.sleep(0))  # lets cancelled verdicts end
+    loop.close()
 
 
 def _ready(job: Job, now: float) -> Evaluation | None:
@@ -249,7 +272,7 @@ def _verdict(job: Job) -> Evaluation:
     return job.verdict.result()
 
 
-def _deliver(deliver: Callable[[Evaluation], None], evaluation: Evaluation) -> None:
+def _call(deliver: Callable[[Evaluation], None], evaluation: Evaluation) -> None:
     try:
         deliver(evaluation)
     except Exception:  # the next processor is not ours
