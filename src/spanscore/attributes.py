@@ -72,7 +72,9 @@ EXCEPTION_STACKTRACE: Final = "exception.stacktrace"
 CONTENT: Final = frozenset(
     {
         INPUT_VALUE,
+        INPUT_SHA256,
         OUTPUT_VALUE,
+        OUTPUT_SHA256,
         EXPECTED,
         INPUT_MESSAGES,
         OUTPUT_MESSAGES,
@@ -89,9 +91,28 @@ CONTENT: Final = frozenset(
         "gen_ai.retrieval.documents",
         "traceloop.entity.input",
         "traceloop.entity.output",
+        "langfuse.observation.input",
+        "langfuse.observation.output",
+        "langfuse.trace.input",
+        "langfuse.trace.output",
+        "lmnr.span.input",
+        "lmnr.span.output",
+        "mlflow.spanInputs",
+        "mlflow.spanOutputs",
+        "pydantic_ai.all_messages",
+        "tool.parameters",
+        # Names without a prefix, of pydantic-ai.
+        "final_result",
+        "tool_arguments",
+        "tool_response",
     }
 )
 CONTENT_PREFIXES: Final = (
+    "ai.prompt",
+    "ai.response.",
+    "ai.toolCall.",
+    "confident.span.",
+    "gcp.vertex.agent.",
     "gen_ai.prompt.",
     "gen_ai.completion.",
     "llm.input_messages.",

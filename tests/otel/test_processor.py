@@ -205,6 +205,9 @@ def test_content_that_may_not_leave_is_scored_but_stripped_whoever_put_it_there(
         gen_ai__input__messages=SECRET,
         gen_ai__prompt__0__content=SECRET,
         llm__input_messages__0__message__content=SECRET,
+        ai__response__text=SECRET,
+        mlflow__spanOutputs=SECRET,
+        final_result=SECRET,
     )
     tracer = pipeline.provider.get_tracer("foreign")
     with pytest.raises(ValueError), tracer.start_as_current_span("unmatched") as span:
