@@ -3,6 +3,7 @@ PYTHON ?= python3
 UV := .venv/bin/uv
 RUN := $(UV) run --no-sync
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/.venv
+export UV_SYSTEM_CERTS := true
 
 .PHONY: demo test check e2e bench bench-peers format clean
 
@@ -37,7 +38,7 @@ clean:
 
 $(UV):
 	$(PYTHON) -m venv .venv
-	.venv/bin/python -m pip install --quiet --upgrade uv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --upgrade uv
 
 .venv/demo: $(UV) pyproject.toml uv.lock
 	$(UV) sync --quiet --frozen --no-dev --inexact
