@@ -21,15 +21,17 @@ class Receiver:
         self.requests: list[service.ExportTraceServiceRequest] = []
         self.url = ""
 
-    def spans(self) -> dict[str, Any]:
-        found = [
+    def all_spans(self) -> list[Any]:
+        return [
             span
             for request in self.requests
             for resource in request.resource_spans
             for scope in resource.scope_spans
             for span in scope.spans
         ]
-        return {span.name: span for span in found}
+
+    def spans(self) -> dict[str, Any]:
+        return {span.name: span for span in self.all_spans()}
 
     def resource(self) -> dict[str, Any]:
         return decoded(self.requests[0].resource_spans[0].resource.attributes)

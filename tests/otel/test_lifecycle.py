@@ -53,13 +53,7 @@ def run():
         assert done.returncode == code, done.stderr
         if code == 0:
             assert "Traceback" not in done.stderr
-        spans = [
-            span
-            for request in receiver.requests
-            for resource in request.resource_spans
-            for scope in resource.scope_spans
-            for span in scope.spans
-        ]
+        spans = receiver.all_spans()
         return [(span.name, decoded(span.attributes)) for span in spans]
 
     return run

@@ -333,14 +333,9 @@ def test_a_full_queue_lets_spans_out_unscored_and_counts_them(make_pipeline, cap
     assert pipeline.processor.outcomes == {"scored": 2, "dropped": 4}
 
 
-def test_shutdown_keeps_its_deadline_and_loses_no_span():
-    @evaluator
-    async def never(output):
-        await asyncio.sleep(3_600)
-        return 1.0
-
+def _shut_down_with_three_spans(one):
     recorder = _Recorder()
-    processor = EvaluatorSpanProcessor(recorder, _expect(never))
+    processor = EvaluatorSpanProcessor(recorder, _expect(one))
     provider = TracerProvider(shutdown_on_exit=False)
     provider.add_span_processor(processor)
     for _ in range(3):
@@ -348,6 +343,16 @@ def test_shutdown_keeps_its_deadline_and_loses_no_span():
     started = time.monotonic()
     processor.shutdown(200)
     assert time.monotonic() - started < 2
+    return recorder, processor, provider
+
+
+def test_shutdown_keeps_its_deadline_and_loses_no_span():
+    @evaluator
+    async def never(output):
+        await asyncio.sleep(3_600)
+        return 1.0
+
+    recorder, processor, provider = _shut_down_with_three_spans(never)
     assert [span.attributes["spanscore.never.reason"] for span in recorder.spans] == ["shutdown"] * 3
     assert processor.outcomes == {"skipped": 3}
     processor.shutdown()
@@ -365,15 +370,7 @@ def test_an_evaluator_that_hangs_keeps_neither_the_shutdown_nor_its_spans():
         release.wait(30)
         return 1.0
 
-    recorder = _Recorder()
-    processor = EvaluatorSpanProcessor(recorder, _expect(hangs))
-    provider = TracerProvider(shutdown_on_exit=False)
-    provider.add_span_processor(processor)
-    for _ in range(3):
-        provider.get_tracer("x").start_span("agent", attributes={"output.value": "1"}).end()
-    started = time.monotonic()
-    processor.shutdown(200)
-    assert time.monotonic() - started < 2
+    recorder, processor, _ = _shut_down_with_three_spans(hangs)
     release.set()
     assert [span.attributes["spanscore.hangs.reason"] for span in recorder.spans] == ["shutdown"] * 3
     assert processor.outcomes == {"skipped": 3}

@@ -137,14 +137,7 @@ class Call:
         captured = self._captured
         if captured.capture_content:
             inputs = captured.inputs(arguments, keywords)
-            data = serialise(inputs)
-            text, mime, cut = export_text(inputs, data)
-            found = self._found
-            found[names.INPUT_VALUE] = text
-            found[names.INPUT_MIME_TYPE] = mime
-            if cut:
-                found[names.INPUT_BYTES] = len(data)
-                found[names.INPUT_SHA256] = sha256(data)
+            _record(self._found, inputs, serialise(inputs), _INPUT_KEYS)
 
     def finish(self, output: Any) -> None:
         """End the span with the output and its scores; never raises."""
@@ -153,10 +146,11 @@ class Call:
             try:
                 data = serialise(output)
                 if self._captured.capture_content:
-                    self._record_output(output, data)
+                    _record(self._found, output, data, _OUTPUT_KEYS)
                 self._score(output, data)
             except Exception:  # the user's program is not ours to break
                 log_once("score", "a call could not be scored")
+                self._span.set_attributes(self._found)
         self._end()
 
     def stop(
@@ -183,7 +177,7 @@ class Call:
         if error is not None:
             found[names.ERROR_TYPE] = type(error).__qualname__
         if output is not MISSING and self._captured.capture_content:
-            self._record_output(output, serialise(output))
+            _record(found, output, serialise(output), _OUTPUT_KEYS)
         watcher = self._watcher()
         bounds = self._bounds(watcher)
         self._write(skip_step(bounds, reason, explanation) if bounds else None, watcher)
@@ -248,15 +242,6 @@ class Call:
             follow(captured.tracer, captured.static, context, deferred, content=captured.capture_content)
         self._span.set_attributes(self._found)
 
-    def _record_output(self, output: Any, data: bytes) -> None:
-        text, mime, cut = export_text(output, data)
-        found = self._found
-        found[names.OUTPUT_VALUE] = text
-        found[names.OUTPUT_MIME_TYPE] = mime
-        if cut:
-            found[names.OUTPUT_BYTES] = len(data)
-            found[names.OUTPUT_SHA256] = sha256(data)
-
     def _watcher(self) -> EvaluatorSpanProcessor | None:
         return WATCHERS.pop(self._span.get_span_context().span_id, None) if WATCHERS else None
 
@@ -286,6 +271,20 @@ class Call:
             self._span.end(self._end_time_ns)
         except Exception:  # other processors may raise; the user's program is not ours to break
             log_once("end", "a span processor raised while a span ended")
+
+
+_INPUT_KEYS: Final = (names.INPUT_VALUE, names.INPUT_MIME_TYPE, names.INPUT_BYTES, names.INPUT_SHA256)
+_OUTPUT_KEYS: Final = (names.OUTPUT_VALUE, names.OUTPUT_MIME_TYPE, names.OUTPUT_BYTES, names.OUTPUT_SHA256)
+
+
+def _record(found: dict[str, Any], value: Any, data: bytes, keys: tuple[str, str, str, str]) -> None:
+    """Add the attributes of an input or an output; ``data`` is the value, serialised."""
+    text, mime, cut = export_text(value, data)
+    found[keys[0]] = text
+    found[keys[1]] = mime
+    if cut:
+        found[keys[2]] = len(data)
+        found[keys[3]] = sha256(data)
 
 
 _MAX_ATTRIBUTES: Final = SpanLimits().max_span_attributes
