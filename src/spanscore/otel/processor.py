@@ -273,7 +273,8 @@ class EvaluatorSpanProcessor(SpanProcessor):
 def _is_alone(processor: SpanProcessor, span: Span) -> bool:
     """Return True if what the processor adds to its copy of the span is all that anyone exports.
 
-    Then a captured call need not write to the live span, where each attribute and event costs more. Where the SDK's insides look otherwise than expected, it does.
+    Then a captured call need not write to the live span, where each attribute and event costs more.
+    Where the SDK's insides look otherwise than expected, it does.
     """
     try:
         limits, active = span._limits, span._span_processor
