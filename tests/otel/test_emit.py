@@ -30,6 +30,7 @@ expectations.add("foreign", spanscore.JsonSimilarity(), expected={"a": 2}, thres
 def broken(output):
     raise ZeroDivisionError
 expectations.add("broken", broken)
+MemoryPipeline().shutdown()
 pipeline = MemoryPipeline(expectations)
 agent = spanscore.evaluate_output(expected={"a": 1}, threshold=0.9, name="agent", tracer_provider=pipeline.provider)(lambda: {"a": 1})
 agent()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib.metadata import version
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, Protocol
 
 from opentelemetry import _logs, metrics
 from opentelemetry.context import Context
@@ -214,14 +215,26 @@ def record_dropped(reason: str) -> None:
     _dropped.add(1, {"reason": reason})
 
 
-def watch_queue(size: Any) -> None:
-    """Report what ``size()`` returns as the gauge ``spanscore.queue.size``."""
-    _meter.create_observable_gauge(
-        names.METRIC_QUEUE_SIZE,
-        callbacks=[lambda _options: [metrics.Observation(size())]],
-        unit="{span}",
-        description="Matched spans that wait for their scores.",
-    )
+class Queue(Protocol):
+    """Something that spans wait in."""
+
+    def size(self) -> int:
+        """Return how many wait."""
+        ...
+
+
+_queues: Final[weakref.WeakSet[Queue]] = weakref.WeakSet()
+_meter.create_observable_gauge(
+    names.METRIC_QUEUE_SIZE,
+    callbacks=[lambda _options: [metrics.Observation(sum(queue.size() for queue in list(_queues)))]],
+    unit="{span}",
+    description="Matched spans that wait for their scores.",
+)
+
+
+def watch_queue(queue: Queue) -> None:
+    """Count a queue, for as long as it lives, into the gauge ``spanscore.queue.size``."""
+    _queues.add(queue)
 
 
 def emit_carriers(

@@ -89,7 +89,7 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self._shut_down = False
         self._max_length = SpanLimits().max_span_attribute_length
         reset_after_fork(self._after_fork)
-        emit.watch_queue(self._worker.size)
+        emit.watch_queue(self._worker)
 
     @property
     def outcomes(self) -> Mapping[str, int]:
