@@ -25,7 +25,16 @@ from spanscore import attributes as names
 from spanscore.errors import ConfigurationError, OutputDecodeError
 from spanscore.step import MISSING, Step
 
-__all__ = ["MAX_EXPORT_BYTES", "export_text", "from_attributes", "parse_json", "plain", "serialise", "strict_json"]
+__all__ = [
+    "MAX_EXPORT_BYTES",
+    "export_text",
+    "from_attributes",
+    "parse",
+    "parse_json",
+    "plain",
+    "serialise",
+    "strict_json",
+]
 
 MAX_EXPORT_BYTES: Final = 32 * 1024
 """A serialised value longer than this is cut for export; scoring sees all of it."""
@@ -53,11 +62,19 @@ def serialise(value: object) -> bytes:
         pass
     try:
         return orjson.dumps(value, _known, _OPTIONS)
-    except Exception:  # objects may raise anything from their own code
+    except BaseException:  # objects may raise anything from their own code
         try:
             return _dump_plain(plain(value))
-        except Exception:  # even from what isinstance asks them
+        except BaseException:  # even from what isinstance asks them
             return orjson.dumps(_class_name(value))
+
+
+def parse(data: bytes) -> Any:
+    """Return the JSON value that `serialise` wrote."""
+    try:
+        return orjson.loads(data)
+    except ValueError:  # integers beyond 64 bits and lone surrogates
+        return json.loads(data)
 
 
 def plain(value: object) -> Any:
@@ -78,15 +95,18 @@ def strict_json(value: object, what: str) -> Any:
     For what people write down as expected: nothing may be guessed, shortened or turned to text.
     """
     try:
-        return orjson.loads(orjson.dumps(value, _model, orjson.OPT_NON_STR_KEYS))
+        found = orjson.loads(orjson.dumps(value, _model, orjson.OPT_NON_STR_KEYS))
     except (TypeError, ValueError, RecursionError) as error:
         found = plain(value)
-        if _is_json(value):
+        if "Recursion" not in str(error) and _is_json(value):
             return found  # integers beyond 64 bits: JSON, though not orjson's
         raise ConfigurationError(
             f"{what} is not a JSON value: {error}. Allowed are dict, list, str, int, float, bool and None, "
             "dataclasses, pydantic models, dates, enums and UUIDs; convert anything else first."
         ) from error
+    if not _all_finite(value):
+        raise ConfigurationError(f"{what} holds NaN or infinity, which JSON has not; nothing is similar to them")
+    return found
 
 
 def parse_json(text: str, what: str = "the output") -> Any:
@@ -234,7 +254,7 @@ def _repr(value: object) -> str:
     try:
         text = repr(value)
         return text if len(text) <= _MAX_REPR else text[:_MAX_REPR] + "..."
-    except Exception:  # a user's __repr__ may raise anything
+    except BaseException:  # a user's __repr__ may raise anything
         return _class_name(value)
 
 
@@ -259,7 +279,7 @@ def _plain(value: object, depth: int, items: int | None, characters: int | None,
         return _container(value, depth - 1, items, characters, above)
     except RecursionError:
         return "<too deep>"
-    except Exception:  # a user's __iter__, keys or fields may raise anything
+    except BaseException:  # a user's __iter__, keys or fields may raise anything
         return _repr(value)
     finally:
         above.discard(id(value))
@@ -324,6 +344,14 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list):
         return [_finite(child) for child in value]
     return None if isinstance(value, float) and value - value != 0.0 else value
+
+
+def _all_finite(value: object) -> bool:
+    if isinstance(value, float):
+        return value - value == 0.0
+    if isinstance(value, dict):
+        return all(map(_all_finite, value.values()))
+    return all(map(_all_finite, value)) if isinstance(value, (list, tuple)) else True
 
 
 def _is_json(value: object) -> bool:

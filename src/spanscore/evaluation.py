@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from spanscore.checks import Bound, Check
 from spanscore.errors import EvaluationError
@@ -19,8 +19,8 @@ __all__ = ["Evaluation", "evaluate_live", "evaluate_step", "fail_step", "skip_st
 
 _logger = logging.getLogger(__name__)
 _logged: Final[set[tuple[str, type]]] = set()
-_PASSED: Final = (KeyboardInterrupt, GeneratorExit, asyncio.CancelledError)
-"""These are meant for whoever runs the evaluator."""
+_PASSED: Final = (GeneratorExit, asyncio.CancelledError)
+"""In a verdict that is awaited these are meant for whoever awaits it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +106,11 @@ def evaluate_live(output: Any, bounds: Sequence[Bound], describe: Callable[[], S
         if check.lacks_expected:
             scores.append(_skipped(check, "no_expected", ""))
             continue
-        step = step or describe()
+        try:
+            step = step or describe()
+        except BaseException as error:  # the output cannot be read back
+            scores.append(_failed(check, error))
+            continue
         result = _called(check, step)
         if isinstance(result, Score):
             scores.append(result)
@@ -122,7 +126,7 @@ def skip_step(bounds: Sequence[Bound], reason: SkipReason, explanation: str = ""
     return _evaluation(bounds, checks, [_skipped(check, reason, explanation) for check in checks])
 
 
-def fail_step(bounds: Sequence[Bound], error: Exception) -> Evaluation:
+def fail_step(bounds: Sequence[Bound], error: BaseException) -> Evaluation:
     """Return an evaluation in which no evaluator could run because of ``error``."""
     checks = _distinct(bounds)
     return _evaluation(bounds, checks, [_failed(check, error) for check in checks])
@@ -169,8 +173,6 @@ def _prepared_score(check: Check, output: Any) -> Score:
         if threshold is not None:  # a prepared score is new each time: no copy is needed
             object.__setattr__(score, "label", "pass" if value >= threshold else "fail")
         return score
-    except _PASSED:
-        raise
     except BaseException as error:  # an evaluator may raise anything, or call sys.exit
         return _failed(check, error)
 
@@ -179,8 +181,6 @@ def _called(check: Check, step: Step) -> Score | Awaitable[Any]:
     try:
         result: Any = check.evaluator.evaluate(step.output, check.expected, step=step)
         return result if inspect.isawaitable(result) else _judged(check, result)
-    except _PASSED:
-        raise
     except BaseException as error:  # an evaluator may raise anything, or call sys.exit
         return _failed(check, error)
 
@@ -200,16 +200,19 @@ def _judged(check: Check, score: Any) -> Score:
         raise EvaluationError(f"evaluator {check.name!r} returned {type(score).__name__}, not a Score")
     value = score.value
     if value is None:
-        if score.label in ("error", "skipped"):
-            return score
+        if score.label in ("error", "skipped") and isinstance(score.explanation, str):
+            reason = score.reason if score.reason in get_args(SkipReason) else None
+            return replace(
+                score, evaluator=check.name, error_type=score.error_type and "EvaluationError", reason=reason
+            )
         raise EvaluationError(f"evaluator {check.name!r} returned no value and the label {score.label!r}")
     if not 0.0 <= value <= 1.0:
         raise EvaluationError(f"evaluator {check.name!r} returned {value!r}; a score is a number in 0..1")
+    if not isinstance(score.explanation, str) or not isinstance(score.fields, Sequence):
+        raise EvaluationError(f"evaluator {check.name!r} returned a Score with a wrong explanation or fields")
     threshold = check.threshold
-    if threshold is None and score.label == "scored":
-        return score
     label: Label = "scored" if threshold is None else "pass" if value >= threshold else "fail"
-    return replace(score, label=label)
+    return replace(score, evaluator=check.name, value=float(value), label=label, error_type=None, reason=None)
 
 
 def _skipped(check: Check, reason: SkipReason, explanation: str) -> Score:

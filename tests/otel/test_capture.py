@@ -536,3 +536,43 @@ def test_no_event_is_later_than_the_end_of_its_span(plain, pipeline):
     for span in (*exporter.get_finished_spans(), *pipeline.spans()):
         assert span.events
         assert all(event.timestamp <= span.end_time for event in span.events)
+
+
+@pytest.mark.parametrize("size", [0, 65_536])
+@pytest.mark.parametrize("output", [{"a": "\ud800"}, {"a": 10**400}])
+def test_values_that_are_hard_to_read_back_lose_no_span(pipeline, output, size):
+    any_output = evaluator(name="any_output")(lambda output: 1.0)
+    decorate = evaluate_output(
+        evaluators=[any_output], inline_max_bytes=size, name="agent", tracer_provider=pipeline.provider
+    )
+    assert decorate(lambda: output)() is output
+    assert pipeline.attributes("agent")["spanscore.label"] == "scored"
+
+
+def test_nothing_that_user_code_raises_inside_ours_reaches_the_caller(pipeline):
+    class Leaves:
+        def __repr__(self):
+            raise SystemExit(3)
+
+    @evaluator
+    def cancels(output):
+        raise asyncio.CancelledError
+
+    def expected():
+        raise SystemExit(4)
+
+    captured = functools.partial(evaluate_output, name="agent", tracer_provider=pipeline.provider)
+    assert captured(expected=1)(lambda x: 7)(Leaves()) == 7
+    assert captured(expected=expected)(lambda: 7)() == 7
+    assert captured(evaluators=[cancels])(lambda: 7)() == 7
+    assert len(pipeline.spans("agent")) == 3
+
+
+def test_a_class_is_refused():
+    with pytest.raises(ConfigurationError, match="cannot be captured"):
+        capture(type("Agent", (), {}))
+
+
+def test_an_expected_nan_is_refused():
+    with pytest.raises(ConfigurationError, match="holds NaN or infinity"):
+        Expectations().add("a", JsonSimilarity(), expected={"a": float("nan")})

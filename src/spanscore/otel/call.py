@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import orjson
 from opentelemetry.context import Context, attach, create_key, detach, get_current
 from opentelemetry.sdk.trace import SpanLimits
 from opentelemetry.trace import (
@@ -23,7 +22,7 @@ from opentelemetry.trace import (
 
 from spanscore import attributes as names
 from spanscore.checks import Bound
-from spanscore.content import export_text, serialise, sha256, strict_json
+from spanscore.content import export_text, parse, serialise, sha256, strict_json
 from spanscore.evaluation import Evaluation, evaluate_live, fail_step, skip_step
 from spanscore.expectations import Expectation
 from spanscore.otel import emit
@@ -80,14 +79,14 @@ class Captured:
             call = Call(self, self.tracer.start_span(self.name, context, SpanKind.INTERNAL, self.static), context)
             if call.recording:
                 call.record_input(arguments[1:] if self.skipped else arguments, keywords)
-        except Exception:  # the user's program is not ours to break
+        except BaseException:  # the user's objects may raise anything; their program is not ours to break
             log_once("capture", "a call could not be captured; it runs without a span")
             return None
         return call
 
     def step(self, data: bytes) -> Step:
         """Return the Step of a call whose output is ``data``, serialised."""
-        return Step(name=self.name, operation=self.static[names.OPERATION_NAME], output=orjson.loads(data))
+        return Step(name=self.name, operation=self.static[names.OPERATION_NAME], output=parse(data))
 
     def inputs(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
         """Return the arguments of a call by parameter name."""
@@ -148,7 +147,7 @@ class Call:
                 if self._captured.capture_content:
                     _record(self._found, output, data, _OUTPUT_KEYS)
                 self._score(output, data)
-            except Exception:  # the user's program is not ours to break
+            except BaseException:  # the user's objects may raise anything; their program is not ours to break
                 log_once("score", "a call could not be scored")
                 self._span.set_attributes(self._found)
         self._end()
@@ -161,7 +160,7 @@ class Call:
         if self.recording:
             try:
                 self._stop(reason, explanation, error, output)
-            except Exception:  # the user's exception may not even have a text
+            except BaseException:  # the user's exception may not even have a text
                 log_once("stop", "the end of a call could not be recorded in full")
         self._end()
 
@@ -189,7 +188,7 @@ class Call:
         watcher = self._watcher()
         try:
             bounds = self._bounds(watcher, expect=True)
-        except Exception as error:  # the callable that gives the expected value is the user's
+        except BaseException as error:  # the callable that gives the expected value is the user's
             self._write(fail_step(self._bounds(None), error), watcher)
             return
         if not bounds:

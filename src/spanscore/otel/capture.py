@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextvars import Token
 from types import AsyncGeneratorType, CoroutineType, GeneratorType, TracebackType
 from typing import Any, Final, ParamSpec, TypeVar, overload
@@ -18,9 +18,9 @@ from spanscore.content import strict_json
 from spanscore.errors import ConfigurationError
 from spanscore.evaluators import Evaluator, JsonSimilarity
 from spanscore.expectations import Expectation
-from spanscore.otel.call import EXPECTING, Call, Captured
+from spanscore.otel.call import EXPECTING, Captured
 from spanscore.otel.emit import VERSION
-from spanscore.otel.stream import drive, drive_async, drive_coroutine, wrap_async_generator, wrap_generator
+from spanscore.otel.stream import drive_coroutine, wrap_async_generator, wrap_generator
 from spanscore.step import MISSING
 
 __all__ = ["capture", "evaluate_output", "expecting", "in_current_context"]
@@ -250,7 +250,7 @@ def _decorated(function: Any, captured_for: Callable[[Callable[..., Any], bool],
         return staticmethod(_decorated(function.__func__, captured_for))
     if isinstance(function, classmethod):
         return classmethod(_wrapped(function.__func__, captured_for(function.__func__, True)))
-    if not callable(function):
+    if not callable(function) or inspect.isclass(function):
         raise ConfigurationError(f"{function!r} cannot be captured; decorate a function, a method or a generator")
     return _wrapped(function, captured_for(function, False))
 
@@ -284,19 +284,16 @@ def _wrap_function(function: Callable[..., Any], captured: Captured) -> Callable
             raise
         detach(token)
         if type(output) in _UNFINISHED:
-            return _UNFINISHED[type(output)](call, output)
-        call.finish(output)
+            call.stop("incomplete", "the function returned a generator or coroutine that has yet to run")
+        else:
+            call.finish(output)
         return output
 
     return wrapper
 
 
-_UNFINISHED: Final[Mapping[type, Callable[[Call, Any], Any]]] = {
-    GeneratorType: drive,
-    AsyncGeneratorType: drive_async,
-    CoroutineType: drive_coroutine,
-}
-"""What a function may return that has yet to run: the call ends when it does."""
+_UNFINISHED: Final = frozenset({GeneratorType, AsyncGeneratorType, CoroutineType})
+"""What has yet to run when it is returned. It is handed on as it is, so its end is not seen."""
 
 
 def _wrap_coroutine(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
@@ -307,6 +304,6 @@ def _wrap_coroutine(function: Callable[..., Any], captured: Captured) -> Callabl
         call = begin(args, kwargs)
         if call is None:
             return await function(*args, **kwargs)
-        return await drive_coroutine(call, function(*args, **kwargs))
+        return await drive_coroutine(call, function, args, kwargs)
 
     return wrapper

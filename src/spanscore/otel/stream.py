@@ -8,13 +8,13 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextvars import Token
 from typing import Any, Final
 
-import orjson
 from opentelemetry.context import Context, attach, detach, get_current
 
-from spanscore.content import serialise
+from spanscore.content import plain
 from spanscore.otel.call import Call, Captured
+from spanscore.otel.log import log_once
 
-__all__ = ["drive", "drive_async", "drive_coroutine", "wrap_async_generator", "wrap_generator"]
+__all__ = ["drive_coroutine", "wrap_async_generator", "wrap_generator"]
 
 _MAX_STREAM_ITEMS: Final = 100_000
 
@@ -24,15 +24,14 @@ def wrap_generator(function: Callable[..., Any], captured: Captured) -> Callable
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        inner = function(*args, **kwargs)  # first: wrong arguments must leave no span open
         call = captured.begin(args, kwargs)
-        if call is None:
-            return (yield from function(*args, **kwargs))
-        return (yield from drive(call, function(*args, **kwargs)))
+        return (yield from inner) if call is None else (yield from _drive(call, inner))
 
     return wrapper
 
 
-def drive(call: Call, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+def _drive(call: Call, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
     """Run ``inner`` as a captured stream; `send`, `throw` and `close` work as before."""
     stream = _Stream(call)
     step: Callable[[], Any] = functools.partial(next, inner)
@@ -67,7 +66,8 @@ def wrap_async_generator(function: Callable[..., Any], captured: Captured) -> Ca
 
     @functools.wraps(function)
     async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        driven = drive_async(captured.begin(args, kwargs), function(*args, **kwargs))
+        inner = function(*args, **kwargs)  # first: wrong arguments must leave no span open
+        driven = _drive_async(captured.begin(args, kwargs), inner)
         step: Callable[[], Any] = driven.__anext__
         while True:  # what `yield from` does for generators
             try:
@@ -87,7 +87,7 @@ def wrap_async_generator(function: Callable[..., Any], captured: Captured) -> Ca
     return wrapper
 
 
-async def drive_async(call: Call | None, inner: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+async def _drive_async(call: Call | None, inner: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
     """Run ``inner`` as a captured stream, or just run it where ``call`` is None."""
     stream = _Stream(call) if call is not None else None
     step: Callable[[], Any] = inner.__anext__
@@ -121,11 +121,13 @@ async def drive_async(call: Call | None, inner: AsyncGenerator[Any, Any]) -> Asy
             step = functools.partial(inner.asend, sent)
 
 
-async def drive_coroutine(call: Call, inner: Coroutine[Any, Any, Any]) -> Any:
-    """Await ``inner`` as a captured call."""
+async def drive_coroutine(
+    call: Call, function: Callable[..., Coroutine[Any, Any, Any]], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Await a call of ``function`` as a captured call."""
     token = attach(call.context)
     try:
-        output = await inner
+        output = await function(*args, **kwargs)
     except BaseException as error:
         _detach_if_current(call, token)
         call.fail(error)
@@ -161,7 +163,10 @@ class _Stream:
         if not self._call.recording or self._count > _MAX_STREAM_ITEMS:
             return
         # An item may be changed once it is handed out, so what is not text is copied at once.
-        self._items.append(item if type(item) is str else orjson.loads(serialise(item)))
+        try:
+            self._items.append(item if type(item) is str else plain(item))
+        except BaseException:  # an item may raise anything from its own code
+            log_once("stream", "an item of a stream could not be copied")
 
     def output(self) -> Any:
         if self._items and all(type(item) is str for item in self._items):

@@ -173,7 +173,11 @@ class Worker:
     def _evaluate(self, job: Job) -> None:
         if job not in self._undelivered:  # given up meanwhile
             return
-        job.evaluation = job.deferred.evaluate()
+        try:
+            job.evaluation = job.deferred.evaluate()
+        except BaseException:  # values may fail to be read back; the span goes on
+            _logger.exception("scoring a span failed")
+            job.evaluation = job.deferred.refused("incomplete")
         if job.evaluation.awaited:
             loop = self._running_loop()
             if loop is None:
