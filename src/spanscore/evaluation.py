@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from time import perf_counter
@@ -232,8 +233,10 @@ def _failed(check: Check, error: BaseException) -> Score:
     kind = (check.name, type(error))
     if kind not in _logged:
         _logged.add(kind)
+        # Without the message: it may quote content, and logs may be exported.
+        frames = None if ours else "".join(traceback.format_tb(error.__traceback__))
         _logger.warning(
-            "evaluator %r gave no score; logged once per kind", check.name, exc_info=None if ours else error
+            "evaluator %r gave no score (%s; logged once per kind)\n%s", check.name, kind[1].__name__, frames
         )
     return Score(
         evaluator=check.name,

@@ -467,7 +467,7 @@ def test_values_can_be_kept_off_the_span(plain):
     (span,) = exporter.get_finished_spans()
     assert "silver" not in str(dict(span.attributes))
     assert "gold" not in str(dict(span.attributes))
-    assert span.attributes["spanscore.json_similarity.explanation"] == "/a: similar"
+    assert span.attributes["spanscore.json_similarity.explanation"] == "1 similar"
 
 
 def test_a_late_verdict_follows_as_a_carrier_where_nothing_of_ours_holds_the_span(plain):
@@ -576,3 +576,28 @@ def test_a_class_is_refused():
 def test_an_expected_nan_is_refused():
     with pytest.raises(ConfigurationError, match="holds NaN or infinity"):
         Expectations().add("a", JsonSimilarity(), expected={"a": float("nan")})
+
+
+@pytest.mark.parametrize("size", [0, 65_536])
+def test_values_kept_off_the_span_stay_off_when_they_are_scored_later_or_raised(pipeline, size):
+    captured = functools.partial(
+        evaluate_output, expected={"gold": 1}, capture_content=False, name="agent", tracer_provider=pipeline.provider
+    )
+    captured(inline_max_bytes=size)(lambda q: {"gold": q})("silver")
+
+    def failing(q):
+        raise ValueError(q)
+
+    with pytest.raises(ValueError):
+        captured(inline_max_bytes=size)(failing)("silver")
+    for span in pipeline.spans("agent"):
+        assert "silver" not in span.to_json()
+        assert "gold" not in span.to_json()
+
+
+def test_the_variable_keeps_content_at_home_everywhere(make_pipeline, monkeypatch):
+    monkeypatch.setenv("SPANSCORE_EXPORT_CONTENT", "false")
+    pipeline = make_pipeline()
+    evaluate_output(expected="gold", name="agent", tracer_provider=pipeline.provider)(lambda: "silver")()
+    assert "silver" not in pipeline.spans("agent")[0].to_json()
+    assert pipeline.attributes("agent")["spanscore.label"] == "scored"

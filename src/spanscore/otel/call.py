@@ -181,6 +181,9 @@ class Call:
         bounds = self._bounds(watcher)
         self._write(skip_step(bounds, reason, explanation) if bounds else None, watcher)
         if error is not None:
+            if not self._captured.capture_content:  # the text of an exception may quote values
+                self._span.set_status(Status(StatusCode.ERROR))
+                return
             self._span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
             self._span.record_exception(error, timestamp=self._end_time_ns)
 
@@ -194,11 +197,15 @@ class Call:
         if not bounds:
             self._write(None, watcher)
         elif len(data) > self._captured.inline_max_bytes:
-            self._defer(Unread(functools.partial(self._captured.step, data), bounds), bounds, watcher)
+            self._defer(
+                Unread(functools.partial(self._captured.step, data), bounds, self._captured.capture_content),
+                bounds,
+                watcher,
+            )
         else:
             evaluation = self._evaluated(output, data, bounds)
             if evaluation.awaited:
-                self._defer(Begun(evaluation), bounds, watcher)
+                self._defer(Begun(evaluation, self._captured.capture_content), bounds, watcher)
             else:
                 self._write(evaluation, watcher)
 

@@ -29,6 +29,11 @@ _NO_CONTENT: Final = (
 class Deferred(Protocol):
     """Scores that are still to be made when a span ends."""
 
+    @property
+    def content(self) -> bool:
+        """Whether values may stand on the span, as far as the capturing side has a say."""
+        ...
+
     def evaluate(self) -> Evaluation:
         """Return the scores; runs on the worker's thread and never raises."""
         ...
@@ -44,6 +49,7 @@ class Unread:
 
     read: Callable[[], Step]
     bounds: Sequence[Bound]
+    content: bool
 
     def evaluate(self) -> Evaluation:
         """Return the scores."""
@@ -59,6 +65,7 @@ class Begun:
     """Scores of which some are there and others must be awaited."""
 
     evaluation: Evaluation
+    content: bool
 
     def evaluate(self) -> Evaluation:
         """Return the scores."""
@@ -76,6 +83,7 @@ class Foreign:
     span: ReadableSpan
     bounds: Callable[[], Sequence[Bound]]
     max_length: int | None
+    content: bool = True
 
     def evaluate(self) -> Evaluation:
         """Return the scores."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from importlib.metadata import version
@@ -14,13 +15,12 @@ from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, Tracer, set
 
 from spanscore import attributes as names
 from spanscore.evaluation import Evaluation
-from spanscore.score import FieldScore, Score
+from spanscore.score import Score
 
 __all__ = ["VERSION", "emit_carriers", "record", "record_dropped", "score_attributes", "score_events", "watch_queue"]
 
 VERSION: Final = version("spanscore")
 _MAX_EXPLANATION: Final = 1_024
-_MAX_FIELDS: Final = 3
 
 _meter: Final = metrics.get_meter(names.SCOPE, VERSION)
 _logger: Final = _logs.get_logger(names.SCOPE, VERSION)
@@ -114,16 +114,11 @@ def _valid(text: str) -> str:
 
 
 def _without_values(score: Score) -> str:
-    """Return which fields are wrong, and how, but not what they hold."""
+    """Return how many fields are wrong, and how; their paths are keys of the expected value."""
     if score.label in ("skipped", "error"):
         return score.reason or score.error_type or ""
-    worst = sorted((item for item in score.fields if item.value < 1.0), key=_loss)
-    told = [f"{item.path or '(whole)'}: {item.reason}" for item in worst[:_MAX_FIELDS]]
-    return "; ".join(told + ([f"{len(worst) - _MAX_FIELDS} more"] if len(worst) > _MAX_FIELDS else []))
-
-
-def _loss(item: FieldScore) -> float:
-    return -item.weight * (1.0 - item.value)
+    counts = Counter(item.reason for item in score.fields if item.value < 1.0)
+    return ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
 
 
 def _openinference(scores: Iterable[Score], content: bool) -> dict[str, Any]:

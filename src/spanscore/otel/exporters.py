@@ -24,7 +24,6 @@ from spanscore.report.table import Row, render
 __all__ = ["EXPECTATIONS_VARIABLE", "FileSpanExporter", "ScoreTableExporter", "ScoringSpanExporter", "otlp_exporter"]
 
 EXPECTATIONS_VARIABLE: Final = "SPANSCORE_EXPECTATIONS"
-_CONTENT_VARIABLE: Final = "SPANSCORE_EXPORT_CONTENT"
 _MAX_ROWS: Final = 200
 _PROTOCOLS: Final = ("grpc", "http/protobuf")
 
@@ -209,7 +208,6 @@ class ScoringSpanExporter(SpanExporter):
         self._processor = EvaluatorSpanProcessor(
             BatchSpanProcessor(inner if inner is not None else otlp_exporter()),
             expectations if expectations is not None else expectations_of_environment(),
-            export_content=export_content_of_environment(),
         )
 
     def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
@@ -237,11 +235,3 @@ def expectations_of_environment() -> Expectations:
             "without it nothing is scored"
         )
     return Expectations.load(path)
-
-
-def export_content_of_environment() -> bool:
-    """Return False if ``SPANSCORE_EXPORT_CONTENT`` says so; content is exported by default."""
-    value = os.environ.get(_CONTENT_VARIABLE, "true").strip().lower()
-    if value not in ("true", "false"):
-        raise ConfigurationError(f"{_CONTENT_VARIABLE}={value!r} is not allowed; use true or false")
-    return value == "true"

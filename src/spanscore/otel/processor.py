@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import logging
+import os
 import threading
 import time
 from collections import Counter
@@ -32,6 +33,7 @@ from spanscore.step import MISSING
 __all__ = ["EvaluatorSpanProcessor", "Events", "WATCHERS"]
 
 _logger = logging.getLogger(__name__)
+_CONTENT_VARIABLE: Final = "SPANSCORE_EXPORT_CONTENT"
 Events = Sequence[tuple[str, Mapping[str, Any]]]
 _Given = tuple[Mapping[str, Any], Events, Deferred | None]
 
@@ -53,8 +55,9 @@ class EvaluatorSpanProcessor(SpanProcessor):
             ``skipped`` with the reason ``queue_full``.
         hold_timeout_s: how long a span waits for a judge; then it goes on labelled ``pending`` and
             the verdict follows as a carrier span.
-        export_content: if False, input, output, expected values and explanations that quote them
-            are scored but removed from what ``next`` is given, whoever recorded them.
+        export_content: if False, or if ``SPANSCORE_EXPORT_CONTENT=false`` is set, input, output,
+            expected values and explanations that quote them are scored but removed from what
+            ``next`` is given, whoever recorded them.
         openinference: also write each score as an OpenInference annotation.
 
     Raises:
@@ -77,7 +80,7 @@ class EvaluatorSpanProcessor(SpanProcessor):
             )
         self._next = next
         self.expectations = expectations if expectations is not None else Expectations()
-        self.export_content = export_content
+        self.export_content = export_content and export_content_of_environment()
         self.openinference = openinference
         self._worker = Worker(max_queue_size=max_queue_size, hold_timeout_s=hold_timeout_s)
         self._given: dict[int, _Given] = {}
@@ -220,11 +223,12 @@ class EvaluatorSpanProcessor(SpanProcessor):
         return True
 
     def _submit(self, span: ReadableSpan, context: SpanContext, deferred: Deferred) -> None:
+        content = self.export_content and deferred.content
         job = Job(
             trace_id=context.trace_id,
             deferred=deferred,
-            deliver=lambda evaluation: self._attach(span, context, evaluation),
-            deliver_late=lambda evaluation: self._follow(span, context, evaluation),
+            deliver=lambda evaluation: self._attach(span, context, evaluation, content),
+            deliver_late=lambda evaluation: self._follow(span, context, evaluation, content),
         )
         if self._worker.submit(job):
             return
@@ -233,30 +237,28 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self.count("dropped")
         warn_once(reason, "the queue refused a span (%s); it goes on unscored", reason)
         refused = deferred.refused(reason)
-        added = emit.score_attributes(refused, content=self.export_content, openinference=self.openinference)
+        added = emit.score_attributes(refused, content=content, openinference=self.openinference)
         self._forward(rebuild(span, added, emit.score_events(refused)))
 
-    def _attach(self, span: ReadableSpan, context: SpanContext, evaluation: Evaluation) -> None:
+    def _attach(self, span: ReadableSpan, context: SpanContext, evaluation: Evaluation, content: bool) -> None:
         if not evaluation.awaited:
             self.count(evaluation.label)
-        added = emit.score_attributes(evaluation, content=self.export_content, openinference=self.openinference)
-        self._record(span, context, evaluation)
+        added = emit.score_attributes(evaluation, content=content, openinference=self.openinference)
+        self._record(span, context, evaluation, content)
         self._forward(rebuild(span, added, emit.score_events(evaluation)))
 
-    def _follow(self, span: ReadableSpan, context: SpanContext, evaluation: Evaluation) -> None:
+    def _follow(self, span: ReadableSpan, context: SpanContext, evaluation: Evaluation, content: bool) -> None:
         self.count(evaluation.label)
         if self._carrier_tracer is None:
             provider = TracerProvider(resource=span.resource, shutdown_on_exit=False)
             provider.add_span_processor(self._next)
             self._carrier_tracer = provider.get_tracer(names.SCOPE, emit.VERSION)
-        self._record(span, context, evaluation)
-        emit.emit_carriers(
-            self._carrier_tracer, context, evaluation, span.attributes or {}, content=self.export_content
-        )
+        self._record(span, context, evaluation, content)
+        emit.emit_carriers(self._carrier_tracer, context, evaluation, span.attributes or {}, content=content)
 
-    def _record(self, span: ReadableSpan, context: SpanContext, evaluation: Evaluation) -> None:
+    def _record(self, span: ReadableSpan, context: SpanContext, evaluation: Evaluation, content: bool) -> None:
         target = set_span_in_context(NonRecordingSpan(context), Context())
-        emit.record(evaluation, span.attributes or {}, target, content=self.export_content)
+        emit.record(evaluation, span.attributes or {}, target, content=content)
 
     def _forward(self, span: ReadableSpan) -> None:
         if not self.export_content:
@@ -268,6 +270,14 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self._outcomes.clear()
         self._given.clear()
         self._internal.clear()
+
+
+def export_content_of_environment() -> bool:
+    """Return False if ``SPANSCORE_EXPORT_CONTENT`` says so; content is exported by default."""
+    value = os.environ.get(_CONTENT_VARIABLE, "true").strip().lower()
+    if value not in ("true", "false"):
+        raise ConfigurationError(f"{_CONTENT_VARIABLE}={value!r} is not allowed; use true or false")
+    return value == "true"
 
 
 def _is_alone(processor: SpanProcessor, span: Span) -> bool:
