@@ -86,7 +86,9 @@ def test_whatever_an_agent_returns_becomes_json(value, text):
     assert serialise(value).decode() == text
 
 
-@pytest.mark.parametrize("value", [_deep(10_000), BrokenMapping(a=1), object(), lambda: 1, type, iter([1])])
+@pytest.mark.parametrize(
+    "value", [_deep(10_000), BrokenMapping(a=1), object(), lambda: 1, type, iter([1]), range(10**12)]
+)
 def test_hostile_values_become_valid_json(value):
     json.loads(serialise(value))
 

@@ -135,6 +135,7 @@ def test_a_file_gives_the_expectations_it_describes(tmp_path, suffix):
     [
         ("e.yaml", "", "e.yaml is empty; it needs an object with the key 'expectations'"),
         ("e.yaml", "expectations: [", r"e.yaml:1:16: not YAML"),
+        ("e.yaml", "expectations: [{span: a, expected: 2024-13-45}]", "not YAML: month must be in 1..12"),
         ("e.json", '{"expectations": [}', r"e.json:1:19: not JSON"),
         ("e.toml", "x", "must end in .json, .yaml or .yml"),
         ("e.json", "[]", "e.json: the file: Input should be a valid dictionary"),

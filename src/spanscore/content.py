@@ -13,10 +13,11 @@ import decimal
 import enum
 import hashlib
 import json
-import os
 import uuid
+from collections import deque
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
+from pathlib import PurePath
 from typing import Any, Final
 
 import orjson
@@ -223,10 +224,10 @@ def _known(value: object) -> Any:
         raise TypeError
     if isinstance(value, Mapping):
         return dict(value)
-    if isinstance(value, Sequence):
+    if isinstance(value, deque):
         return list(value)
-    if isinstance(value, os.PathLike):
-        return os.fspath(value)
+    if isinstance(value, PurePath):
+        return str(value)
     return _model(value, _repr)
 
 
@@ -309,8 +310,8 @@ def _container(value: object, depth: int, items: int | None, characters: int | N
         return value.isoformat()
     if isinstance(value, uuid.UUID):
         return str(value)
-    tolist = getattr(value, "tolist", None)
-    if callable(tolist):  # numpy arrays and scalars
+    tolist = getattr(value, "tolist", None) if type(value).__module__ == "numpy" else None
+    if tolist is not None:
         return _plain(tolist(), depth, items, characters, above)
     known = _known(value)
     return known if type(known) in _SCALARS else _plain(known, depth, items, characters, above)

@@ -88,7 +88,7 @@ def _parse_yaml(file: Path, data: bytes) -> Any:
         ) from error
     try:
         return yaml.safe_load(data)
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # impossible dates, endless nesting
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
         raise ConfigurationError(f"{file}{place}: not YAML: {getattr(error, 'problem', None) or error}") from error

@@ -439,3 +439,9 @@ def test_an_exception_of_the_next_processor_does_not_stop_the_worker(make_pipeli
 def test_bad_sizes_are_refused(settings):
     with pytest.raises(ConfigurationError, match="must be above 0"):
         EvaluatorSpanProcessor(_Recorder(), **settings)
+
+
+@pytest.mark.parametrize("wrong", [(None, None), (_Recorder(), "expectations.yaml"), (_Recorder(), [1])])
+def test_what_is_no_processor_or_no_registry_is_refused(wrong):
+    with pytest.raises(ConfigurationError, match=r"read a file with Expectations.load\(path\)"):
+        EvaluatorSpanProcessor(*wrong)

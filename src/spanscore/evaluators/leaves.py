@@ -27,6 +27,8 @@ def leaf_similarity(expected: Any, actual: Any) -> float:
         return number_similarity(expected, actual)
     if isinstance(expected, str) and isinstance(actual, str):
         return text_similarity(expected, actual)
+    if isinstance(actual, tuple):
+        actual = list(actual)
     return float(type(expected) is type(actual) and expected == actual)
 
 

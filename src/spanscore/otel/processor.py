@@ -9,6 +9,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from types import NoneType
 from typing import Any, Final
 
 from opentelemetry import baggage
@@ -78,6 +79,11 @@ class EvaluatorSpanProcessor(SpanProcessor):
             raise ConfigurationError(
                 f"max_queue_size {max_queue_size!r} and hold_timeout_s {hold_timeout_s!r} must be above 0"
             )
+        if not isinstance(next, SpanProcessor) or not isinstance(expectations, (Expectations, NoneType)):
+            raise ConfigurationError(
+                f"next {next!r} must be a SpanProcessor and expectations {expectations!r} Expectations or None; "
+                "read a file with Expectations.load(path)"
+            )
         self._next = next
         self.expectations = expectations if expectations is not None else Expectations()
         self.export_content = export_content and export_content_of_environment()
@@ -139,9 +145,8 @@ class EvaluatorSpanProcessor(SpanProcessor):
             return
         self._shut_down = True
         self._worker.shutdown(timeout_millis / 1_000)
-        unused = self.expectations.unused
-        if unused:
-            _logger.warning("these expectations matched no span: %s", ", ".join(unused))
+        if self.expectations.unused:
+            _logger.warning("these expectations matched no span: %s", ", ".join(self.expectations.unused))
         self._next.shutdown()
 
     def count(self, label: str) -> None:
