@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spanscore.content import MAX_EXPORT_BYTES, export_text, plain, serialise
+from spanscore.content import MAX_EXPORT_BYTES, export_text
+from spanscore.json_text import plain, serialise
 
 
 class Colour(enum.Enum):

@@ -157,6 +157,24 @@ def test_a_file_gives_the_expectations_it_describes(tmp_path, suffix):
             '{"expectations": [{"span": "a", "cases": {"file": "no.jsonl", "key": "k"}}]}',
             "cannot read the cases file .*no.jsonl: No such file",
         ),
+        ("e.json", '{"expectations": [], "expectations": []}', "e.json: the key 'expectations' stands twice"),
+        ("e.yaml", "expectations:\n- {span: a, span: b}", "e.yaml:2:.*the key 'span' stands twice"),
+        ("e.json", '{"expectations": [{"span": "a", "threshold": true}]}', "threshold: Input should be a valid number"),
+        (
+            "e.yaml",
+            "expectations: [{span: a, evaluators: [{type: exact_match, case_sensitive: 'no'}]}]",
+            "expectations.0: evaluator 'exact_match': case_sensitive 'no' is not allowed: .*valid boolean",
+        ),
+        (
+            "e.yaml",
+            "expectations: [{span: a, evaluators: [{type: json_similarity, line_delimiter: 5}]}]",
+            "line_delimiter 5 is not allowed: .*valid string",
+        ),
+        (
+            "e.yaml",
+            "expectations: [{span: a, evaluators: [{type: json_similarity, default_evaluation_criteria: [1]}]}]",
+            r"default_evaluation_criteria \[1\] is not allowed",
+        ),
     ],
 )
 def test_a_bad_file_is_refused_with_its_name_and_place(tmp_path, name, content, told):
@@ -181,6 +199,8 @@ def test_a_file_that_is_not_there_is_named(tmp_path):
         ('{"id": 1, "expected": 1}', ":1: needs a text 'id' and 'expected'"),
         ('{"id": "a", "expected": 1, "tag": "x"}', ":1: unknown keys tag; allowed are id, expected and tags"),
         ('{"id": "a", "expected": 1, "tags": "x"}', ":1: tags must be a list of texts"),
+        ('{"id": "a", "expected": {"n": 1, "n": 2}}', ":1: not JSON .the key 'n' stands twice"),
+        ('{"id": "a", "expected": NaN}', ":1: not JSON .NaN is not JSON"),
     ],
 )
 def test_a_bad_cases_file_is_refused_with_its_line(tmp_path, content, told):
@@ -188,3 +208,29 @@ def test_a_bad_cases_file_is_refused_with_its_line(tmp_path, content, told):
     path.write_text(content)
     with pytest.raises(ConfigurationError, match=told):
         Cases.load(path)
+
+
+def test_tags_that_no_case_has_are_refused(tmp_path):
+    path = tmp_path / "golden.jsonl"
+    path.write_text(GOLDEN)
+    with pytest.raises(ConfigurationError, match=r"no case has one of the tags \['smok'\]"):
+        Cases.load(path, tags=["smok"])
+
+
+@pytest.mark.parametrize(
+    ("expected", "told"),
+    [({1: "a", "1": "b"}, "two keys that are one in JSON"), ([2**70, (cycle := [])], "not a JSON value")],
+)
+def test_an_expected_value_that_json_would_change_is_refused(expected, told):
+    cycle.append(cycle)
+    with pytest.raises(ConfigurationError, match=told):
+        Expectations().add("agent", ExactMatch(), expected=expected)
+
+
+def test_without_content_an_identity_does_not_depend_on_the_expected_value():
+    def check(expected):
+        return Expectations().add("agent", ExactMatch(), expected=expected).bound(None).checks[0]
+
+    yes, no = check("approved"), check("refused")
+    assert yes.identity != no.identity
+    assert yes.blind_identity == no.blind_identity

@@ -7,9 +7,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-import orjson
-
 from spanscore.errors import ConfigurationError
+from spanscore.json_text import parse_config
 from spanscore.step import MISSING
 
 __all__ = ["Cases"]
@@ -47,7 +46,7 @@ class Cases:
 
         Raises:
             ConfigurationError: the file cannot be read, is empty, or a line is not valid or
-                repeats an id; the message names file and line.
+                repeats an id or a key, or no case has one of the tags; the message names file and line.
         """
         wanted = frozenset(tags)
         found: dict[str, Any] = {}
@@ -63,6 +62,8 @@ class Cases:
                 found[case] = expected
         if not lines:
             raise ConfigurationError(f"{path} has no cases; write one a line, for example {_FORM}")
+        if not found:
+            raise ConfigurationError(f"{path}: no case has one of the tags {sorted(wanted)}")
         return cls(found)
 
 
@@ -75,7 +76,7 @@ def _lines(path: str | PathLike[str]) -> list[bytes]:
 
 def _read(line: bytes, place: str) -> tuple[str, Any, frozenset[str]]:
     try:
-        record = orjson.loads(line)
+        record = parse_config(line)
     except ValueError as error:
         raise ConfigurationError(
             f"{place}: not JSON ({error}); write one object a line, for example {_FORM}"

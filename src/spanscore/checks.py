@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spanscore.content import export_text, serialise
+from spanscore.content import export_text
 from spanscore.errors import ConfigurationError, EvaluationError
 from spanscore.evaluators.evaluator import Evaluator, FunctionEvaluator, PreparingEvaluator
+from spanscore.json_text import serialise
 from spanscore.score import Score
 from spanscore.step import MISSING
 
@@ -24,7 +25,10 @@ class Check:
     Attributes:
         evaluator: who scores.
         name: its name.
-        identity: ``name@version+digest``; two scores compare only if it is equal.
+        identity: ``name@version+digest`` of settings and expected value; two scores compare only if
+            it is equal.
+        blind_identity: the same with the expectation's id in place of the expected value, which could
+            be guessed from a digest; for spans that bear no content.
         expected: JSON value, or MISSING.
         threshold: 0..1 or None.
         weight: share in the mean score of a span.
@@ -35,6 +39,7 @@ class Check:
     evaluator: Evaluator
     name: str
     identity: str
+    blind_identity: str
     expected: Any
     threshold: float | None
     weight: float
@@ -49,12 +54,14 @@ class Bound:
     Attributes:
         id: id of the expectation.
         expected_text: the expected value as text to export, or None.
+        expected_bytes: length of the expected value as JSON; 0 if there is none.
         checks: one an evaluator.
         calls_user_code: an evaluator runs code that is not spanscore's.
     """
 
     id: str
     expected_text: str | None
+    expected_bytes: int
     checks: tuple[Check, ...]
     calls_user_code: bool
 
@@ -65,10 +72,13 @@ def bind(id: str, evaluators: Sequence[Evaluator], expected: Any, *, threshold: 
     An evaluator that cannot work with the value gives the error as its score; see `check_fit`.
     """
     data = None if expected is MISSING else serialise(expected)
-    checks = tuple(_check(evaluator, expected, data, threshold, weight) for evaluator in evaluators)
+    checks = tuple(
+        _check(evaluator, expected, id=id, data=data, threshold=threshold, weight=weight) for evaluator in evaluators
+    )
     return Bound(
         id=id,
         expected_text=None if data is None else export_text(expected, data)[0],
+        expected_bytes=len(data or b""),
         checks=checks,
         calls_user_code=any(check.run is None for check in checks),
     )
@@ -81,19 +91,27 @@ def check_fit(bound: Bound) -> None:
             raise ConfigurationError(f"the expected value for {bound.id!r} does not fit: {check.run.args[0]}")
 
 
-def _check(evaluator: Evaluator, expected: Any, data: bytes | None, threshold: float | None, weight: float) -> Check:
+def _check(
+    evaluator: Evaluator, expected: Any, *, id: str, data: bytes | None, threshold: float | None, weight: float
+) -> Check:
     lacks_expected = expected is MISSING and _needs_expected(evaluator)
-    digest = hashlib.blake2s(_configuration(evaluator) + (data or b""), digest_size=4).hexdigest()
+    configuration = _configuration(evaluator)
+    rule = f"{evaluator.name}@{evaluator.version}+"
     return Check(
         evaluator=evaluator,
         name=evaluator.name,
-        identity=f"{evaluator.name}@{evaluator.version}+{digest}",
+        identity=rule + _digest(configuration + (data or b"")),
+        blind_identity=rule + _digest(configuration + id.encode("utf-8", "replace")),
         expected=expected,
         threshold=threshold,
         weight=weight,
         lacks_expected=lacks_expected,
         run=None if lacks_expected else _prepared(evaluator, expected),
     )
+
+
+def _digest(data: bytes) -> str:
+    return hashlib.blake2s(data, digest_size=4).hexdigest()
 
 
 def _needs_expected(evaluator: Evaluator) -> bool:

@@ -56,11 +56,18 @@ class Evaluation:
 
     def abandoned(self, reason: SkipReason) -> Evaluation:
         """Return the evaluation with every awaited verdict given up for ``reason``."""
+        return self._without_verdicts(lambda check: _skipped(check, reason, ""))
+
+    def failed(self, error: BaseException) -> Evaluation:
+        """Return the evaluation with every awaited verdict given up because of ``error``."""
+        return self._without_verdicts(lambda check: _failed(check, error))
+
+    def _without_verdicts(self, instead: Callable[[Check], Score]) -> Evaluation:
         scores = list(self.scores)
         for position, verdict in self.awaited:
             if inspect.iscoroutine(verdict) and inspect.getcoroutinestate(verdict) == inspect.CORO_CREATED:
                 verdict.close()
-            scores[position] = _skipped(self.checks[position], reason, "")
+            scores[position] = instead(self.checks[position])
         return _evaluation(self.bounds, self.checks, scores, self.duration_s)
 
 

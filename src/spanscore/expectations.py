@@ -11,9 +11,9 @@ from typing import Any, Final
 
 from spanscore.cases import Cases
 from spanscore.checks import Bound, bind, check_fit
-from spanscore.content import strict_json
 from spanscore.errors import ConfigurationError
 from spanscore.evaluators.evaluator import Evaluator, check_name
+from spanscore.json_text import strict_json
 from spanscore.step import MISSING
 
 __all__ = ["Expectation", "Expectations"]

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from os import PathLike
 from pathlib import Path
 from typing import Annotated, Any
 
-import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spanscore.cases import Cases
@@ -14,6 +14,7 @@ from spanscore.errors import ConfigurationError, MissingDependencyError
 from spanscore.evaluators import create
 from spanscore.evaluators.evaluator import Evaluator
 from spanscore.expectations import Expectation
+from spanscore.json_text import parse_config
 from spanscore.step import MISSING
 
 __all__ = ["load_expectations"]
@@ -40,8 +41,8 @@ class _ExpectationEntry(_Strict):
     expected: Any = MISSING
     where: dict[str, str | bool | int | float] = {}
     cases: _CasesEntry | None = None
-    threshold: Annotated[float, Field(ge=0, le=1)] | None = None
-    weight: float = Field(default=1.0, gt=0)
+    threshold: Annotated[float, Field(ge=0, le=1, strict=True)] | None = None
+    weight: float = Field(default=1.0, gt=0, strict=True)
     id: str = ""
 
 
@@ -74,9 +75,11 @@ def _parse(file: Path) -> Any:
 
 def _parse_json(file: Path, data: bytes) -> Any:
     try:
-        return orjson.loads(data)
-    except orjson.JSONDecodeError as error:
+        return parse_config(data)
+    except json.JSONDecodeError as error:
         raise ConfigurationError(f"{file}:{error.lineno}:{error.colno}: not JSON: {error.msg}") from error
+    except (ValueError, RecursionError) as error:  # a key twice, no UTF-8
+        raise ConfigurationError(f"{file}: {error}") from error
 
 
 def _parse_yaml(file: Path, data: bytes) -> Any:
@@ -87,11 +90,28 @@ def _parse_yaml(file: Path, data: bytes) -> Any:
             f"{file} is YAML, which needs PyYAML: pip install 'spanscore[yaml]', or write JSON"
         ) from error
     try:
-        return yaml.safe_load(data)
+        return yaml.load(data, _yaml_loader(yaml))  # noqa: S506  # a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # impossible dates, endless nesting
         mark = getattr(error, "problem_mark", None)
         place = f":{mark.line + 1}:{mark.column + 1}" if mark is not None else ""
         raise ConfigurationError(f"{file}{place}: not YAML: {getattr(error, 'problem', None) or error}") from error
+
+
+def _yaml_loader(yaml: Any) -> Any:
+    """Return a SafeLoader that refuses a repeated key, which YAML forbids and PyYAML overlooks."""
+
+    class Loader(yaml.SafeLoader):  # type: ignore[misc]  # imported where it is used
+        def construct_mapping(self, node: Any, deep: bool = False) -> Any:  # PyYAML's
+            met = set()
+            for key, _ in node.value:
+                if isinstance(key.value, str) and key.tag != "tag:yaml.org,2002:merge":
+                    if key.value in met:
+                        problem = f"the key {key.value!r} stands twice in one mapping"
+                        raise yaml.constructor.ConstructorError(None, None, problem, key.start_mark)
+                    met.add(key.value)
+            return super().construct_mapping(node, deep)
+
+    return Loader
 
 
 def _told(error: ValidationError) -> str:

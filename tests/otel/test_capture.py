@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace import SpanLimits, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
@@ -16,6 +16,7 @@ from opentelemetry.trace import StatusCode
 
 from spanscore import (
     ConfigurationError,
+    EvaluatorSpanProcessor,
     ExactMatch,
     Expectations,
     JsonSimilarity,
@@ -456,6 +457,52 @@ def test_user_attributes_are_kept_when_the_span_is_full(pipeline):
     assert (found["gen_ai.operation.name"], found["spanscore.score"]) == ("invoke_agent", 1.0)
 
 
+@pytest.mark.parametrize("scored", [True, False])
+@pytest.mark.parametrize("ours", [True, False])
+def test_the_limits_of_a_provider_cost_neither_a_score_nor_what_the_user_wrote(ours, scored):
+    exporter = InMemorySpanExporter()
+    provider = TracerProvider(shutdown_on_exit=False, span_limits=SpanLimits(max_span_attributes=6))
+    inner = SimpleSpanProcessor(exporter)
+    provider.add_span_processor(EvaluatorSpanProcessor(inner) if ours else inner)
+
+    def agent():
+        trace.get_current_span().set_attributes({"mine.1": 1, "mine.2": 2})
+        return 1
+
+    decorate = (
+        evaluate_output(expected=1, name="agent", tracer_provider=provider)
+        if scored
+        else capture(name="agent", tracer_provider=provider)
+    )
+    decorate(agent)()
+    (span,) = exporter.get_finished_spans()
+    assert (span.attributes["mine.1"], span.attributes["mine.2"], span.dropped_attributes) == (1, 2, 0)
+    if scored:
+        assert (span.attributes["spanscore.label"], span.attributes["spanscore.score"]) == ("scored", 1.0)
+    provider.shutdown()
+
+
+def test_a_processor_added_during_a_call_sees_its_scores(pipeline):
+    exporter = InMemorySpanExporter()
+
+    @evaluate_output(expected=1, name="agent", tracer_provider=pipeline.provider)
+    def agent():
+        pipeline.provider.add_span_processor(SimpleSpanProcessor(exporter))
+        return 1
+
+    agent()
+    assert exporter.get_finished_spans()[0].attributes["spanscore.score"] == 1.0
+
+
+def test_the_variable_keeps_content_at_home_under_a_plain_provider(plain, monkeypatch):
+    monkeypatch.setenv("SPANSCORE_EXPORT_CONTENT", "false")
+    provider, exporter = plain
+    evaluate_output(expected="secret", name="agent", tracer_provider=provider)(lambda question: "secret")("secret")
+    (span,) = exporter.get_finished_spans()
+    assert span.attributes["spanscore.score"] == 1.0
+    assert "secret" not in span.to_json()
+
+
 def test_values_can_be_kept_off_the_span(plain):
     provider, exporter = plain
 
@@ -496,7 +543,9 @@ def test_a_late_verdict_follows_as_a_carrier_where_nothing_of_ours_holds_the_spa
     [
         ({"threshold": 1.5}, "threshold 1.5 is not allowed"),
         ({"expected": object()}, "is not a JSON value"),
-        ({"inline_max_bytes": -1}, "inline_max_bytes -1 must be 0 or more"),
+        ({"inline_max_bytes": None}, "inline_max_bytes None must be an integer"),
+        ({"expected": asyncio.sleep}, "is a coroutine function; give a plain function"),
+        ({"inline_max_bytes": -1}, "inline_max_bytes -1 must be an integer, 0 or more"),
         ({"evaluators": [JsonSimilarity]}, "is no evaluator"),
     ],
 )

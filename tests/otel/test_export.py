@@ -153,6 +153,8 @@ def test_the_table_holds_at_most_two_hundred_rows(pipeline):
         (lambda: otlp_exporter("http/json"), "protocol 'http/json' is not supported; use one of grpc, http/protobuf"),
         (lambda: configure(protocol="grpc", set_global=False), "protocol= needs endpoint="),
         (lambda: configure(exporter=ScoreTableExporter(), endpoint="x", set_global=False), "give either exporter="),
+        (lambda: configure(exporter=5, set_global=False), "exporter 5 is no SpanExporter"),
+        (lambda: configure(endpoint="localhost:4317", set_global=False), "needs a scheme: http://localhost:4317"),
     ],
 )
 def test_bad_set_up_is_refused(make, told):

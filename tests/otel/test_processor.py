@@ -290,6 +290,46 @@ def test_a_judge_that_is_too_slow_leaves_the_span_pending_and_follows_as_a_carri
     assert pipeline.processor.outcomes == {"fail": 1}
 
 
+def test_a_judge_that_never_answers_keeps_no_room_and_becomes_an_error(make_pipeline):
+    @evaluator
+    async def judge(output, expected):
+        await asyncio.Event().wait()
+
+    pipeline = make_pipeline(_expect(judge, expected=1), hold_timeout_s=0.02, max_queue_size=2)
+    for _ in range(6):
+        _span(pipeline, output__value="1")
+        pipeline.processor.wait_for_room()
+    assert pipeline.processor.force_flush(10_000)
+    spans = pipeline.spans("agent")
+    assert len(spans) == 6
+    errors = [span for span in pipeline.spans() if span.attributes.get("spanscore.judge.error.type") == "TimeoutError"]
+    assert len(errors) == 6
+    assert pipeline.processor.outcomes == {"error": 6}
+
+
+def test_a_limit_of_the_provider_that_cuts_an_output_is_a_decode_error():
+    recorder = _Recorder()
+    provider = TracerProvider(span_limits=SpanLimits(max_span_attribute_length=20), shutdown_on_exit=False)
+    provider.add_span_processor(EvaluatorSpanProcessor(recorder, _expect(expected={"text": "x" * 100})))
+    with provider.get_tracer("foreign").start_as_current_span("agent") as span:
+        span.set_attribute("output.value", '{"text": "' + "x" * 100 + '"}')
+    provider.force_flush()
+    assert recorder.spans[0].attributes["spanscore.json_similarity.error.type"] == "OutputDecodeError"
+    provider.shutdown()
+
+
+def test_the_thread_of_an_idle_processor_ends_and_comes_back(make_pipeline, monkeypatch):
+    monkeypatch.setattr("spanscore.otel.worker._IDLE_S", 0.0)
+    pipeline = make_pipeline(_expect(expected=1))
+    for count in (1, 2, 3):
+        _span(pipeline, output__value="1")
+        assert len(pipeline.spans()) == count
+        deadline = time.monotonic() + 5
+        while any(thread.name == "spanscore-worker" for thread in threading.enumerate()):
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+
+
 def test_a_judge_runs_on_a_loop_of_its_own_with_nothing_to_trace(make_pipeline):
     seen = {}
 

@@ -100,6 +100,61 @@ def test_the_span_is_current_inside_and_never_across_a_yield(pipeline):
     assert inside[0].get_span_context().span_id == _one(pipeline)[0].context.span_id
 
 
+def test_a_span_kept_open_across_a_yield_is_the_parent_of_what_follows_it(pipeline):
+    tracer = pipeline.provider.get_tracer("app")
+
+    @evaluate_output(expected="ab", name="stream", tracer_provider=pipeline.provider)
+    def stream():
+        try:
+            with tracer.start_as_current_span("section"):
+                yield "a"
+                tracer.start_span("inside").end()
+                yield "b"
+            yield "c"
+        finally:
+            tracer.start_span("cleaning").end()
+
+    running = stream()
+    next(running)
+    next(running)
+    assert trace.get_current_span() is trace.INVALID_SPAN
+    next(running)
+    running.close()
+    spans = {span.name: span for span in pipeline.spans()}
+    assert spans["inside"].parent.span_id == spans["section"].context.span_id
+    assert spans["cleaning"].parent.span_id == spans["stream"].context.span_id
+    assert spans["stream"].end_time >= spans["cleaning"].end_time
+
+
+@pytest.mark.anyio
+async def test_a_span_kept_open_across_an_async_yield_is_the_parent_of_what_follows_it(pipeline):
+    tracer = pipeline.provider.get_tracer("app")
+
+    @evaluate_output(expected="ab", name="stream", tracer_provider=pipeline.provider)
+    async def stream():
+        with tracer.start_as_current_span("section"):
+            yield "a"
+            tracer.start_span("inside").end()
+            yield "b"
+
+    async for _ in stream():
+        assert trace.get_current_span() is trace.INVALID_SPAN
+    spans = {span.name: span for span in pipeline.spans()}
+    assert spans["inside"].parent.span_id == spans["section"].context.span_id
+    assert spans["section"].parent.span_id == spans["stream"].context.span_id
+
+
+def test_a_stream_beyond_the_byte_limit_is_incomplete(pipeline):
+    @evaluate_output(expected="a", name="stream", tracer_provider=pipeline.provider)
+    def stream():
+        chunk = "a" * 1_000_000
+        for _ in range(80):
+            yield chunk
+
+    assert sum(map(len, stream())) == 80_000_000
+    assert pipeline.attributes("stream")["spanscore.json_similarity.reason"] == "incomplete"
+
+
 @pytest.mark.parametrize("leave", [lambda stream: stream.close(), lambda stream: None])
 def test_an_abandoned_stream_ends_its_span_as_incomplete(pipeline, words, leave):
     stream = words()

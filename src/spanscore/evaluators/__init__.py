@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
+from dataclasses import is_dataclass
 from importlib.metadata import entry_points
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from spanscore.errors import ConfigurationError
 from spanscore.evaluators.contains import Contains
@@ -44,10 +45,24 @@ def create(kind: str, settings: Mapping[str, Any]) -> Evaluator:
     'contains'
     """
     factory = BUILTIN.get(kind) or _installed(kind)
+    _check_types(kind, factory, settings)
     try:
         return factory(**settings)
     except TypeError as error:
         raise ConfigurationError(f"evaluator {kind!r} does not take {dict(settings)!r}: {error}") from error
+
+
+def _check_types(kind: str, factory: Callable[..., Evaluator], settings: Mapping[str, Any]) -> None:
+    """Check the settings of a dataclass against its annotations; nothing else says "no" to a text for a bool."""
+    from pydantic import TypeAdapter, ValidationError
+
+    types: Mapping[str, Any] = get_type_hints(factory) if is_dataclass(factory) else {}
+    for name in types.keys() & settings.keys():
+        try:
+            TypeAdapter(types[name]).validate_python(settings[name], strict=True)
+        except ValidationError as error:
+            told = "; ".join(sorted({problem["msg"] for problem in error.errors()}))
+            raise ConfigurationError(f"evaluator {kind!r}: {name} {settings[name]!r} is not allowed: {told}") from error
 
 
 def _installed(kind: str) -> Callable[..., Evaluator]:

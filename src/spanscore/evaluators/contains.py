@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spanscore.content import plain
 from spanscore.errors import EvaluationError
 from spanscore.evaluators.evaluator import check_name
 from spanscore.evaluators.exact_match import compat_form, select_from, text_form
 from spanscore.evaluators.target import check_target
+from spanscore.json_text import plain
 from spanscore.score import FieldScore, Score
 from spanscore.step import Step
 

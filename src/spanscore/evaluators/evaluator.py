@@ -118,11 +118,13 @@ def evaluator(
 
 
 def _from_function(function: Callable[..., Any], name: str | None, version: str) -> FunctionEvaluator:
+    if name is None and not hasattr(function, "__name__"):
+        raise ConfigurationError(f"{function!r} has no name; give it one with evaluator(name=...)")
     parameters = inspect.signature(function).parameters.values()
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) and p.name != "step"]
     if len(positional) not in (1, 2):
         raise ConfigurationError(
-            f"evaluator function {function.__qualname__!r} takes {len(positional)} positional parameters; "
+            f"evaluator function {name or function.__qualname__!r} takes {len(positional)} positional parameters; "
             "write it as f(output) or f(output, expected), with an optional keyword step"
         )
     return FunctionEvaluator(

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from spanscore.content import plain, serialise
 from spanscore.evaluators.evaluator import check_name
 from spanscore.evaluators.target import Target, check_target, select
+from spanscore.json_text import plain, serialise
 from spanscore.score import FieldScore, Score
 from spanscore.step import Step
 

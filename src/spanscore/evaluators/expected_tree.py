@@ -11,8 +11,8 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any, Final, NamedTuple, overload
 
-from spanscore.content import plain, serialise
 from spanscore.evaluators.leaves import leaf_similarity, number_similarity, text_similarity
+from spanscore.json_text import plain, serialise
 from spanscore.score import FieldReason, FieldScore
 from spanscore.step import MISSING
 

@@ -11,13 +11,13 @@ from typing import Any
 
 from rapidfuzz.distance import Levenshtein
 
-from spanscore.content import parse_json, plain
 from spanscore.errors import ConfigurationError, EvaluationError
 from spanscore.evaluators.evaluator import check_name
 from spanscore.evaluators.exact_match import compat_form, select_from
 from spanscore.evaluators.expected_tree import ExpectedTree, LeafFields
 from spanscore.evaluators.leaves import ZERO
 from spanscore.evaluators.target import check_target
+from spanscore.json_text import parse_json, plain
 from spanscore.score import FieldScore, Score
 from spanscore.step import MISSING, Step
 

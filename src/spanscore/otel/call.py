@@ -22,9 +22,10 @@ from opentelemetry.trace import (
 
 from spanscore import attributes as names
 from spanscore.checks import Bound
-from spanscore.content import export_text, parse, serialise, sha256, strict_json
+from spanscore.content import export_text, sha256
 from spanscore.evaluation import Evaluation, evaluate_live, fail_step, skip_step
 from spanscore.expectations import Expectation
+from spanscore.json_text import as_json, parse, serialise, strict_json
 from spanscore.otel import emit
 from spanscore.otel.deferred import Begun, Deferred, Unread
 from spanscore.otel.guard import EVALUATING, guarded_context
@@ -52,6 +53,7 @@ class Captured:
         defaults: default values by parameter name.
         skipped: 1 for a method, whose first argument is not recorded, else 0.
         rest: name of the ``*args`` parameter.
+        more: name of the ``**kwargs`` parameter, under which keywords stand that are also names of parameters.
         expectation: what the decorator expects; None leaves it to the processor's registry.
         expected_of: gives the expected value of the arguments of a call.
         capture_content: whether values may stand on the span.
@@ -65,6 +67,7 @@ class Captured:
     defaults: Mapping[str, Any]
     skipped: int
     rest: str
+    more: str
     expectation: Expectation | None
     expected_of: Callable[..., Any] | None
     capture_content: bool
@@ -76,9 +79,15 @@ class Captured:
             context = get_current()
             if EVALUATING in context:
                 return None
-            call = Call(self, self.tracer.start_span(self.name, context, SpanKind.INTERNAL, self.static), context)
-            if call.recording:
-                call.record_input(arguments[1:] if self.skipped else arguments, keywords)
+            if self.skipped:
+                arguments = arguments[1:]
+            expected = context.get(EXPECTING, MISSING)
+            if expected is MISSING and self.expected_of is not None:  # before the function can change its arguments
+                expected = self._asked(self.expected_of, arguments, keywords)
+            span = self.tracer.start_span(self.name, context, SpanKind.INTERNAL, self.static)
+            call = Call(self, span, context, expected)
+            if call.recording and self.capture_content:
+                call.record_input(self.inputs(arguments, keywords))
         except BaseException:  # the user's objects may raise anything; their program is not ours to break
             log_once("capture", "a call could not be captured; it runs without a span")
             return None
@@ -92,11 +101,31 @@ class Captured:
         """Return the arguments of a call by parameter name."""
         found: dict[str, Any] = keywords
         if arguments:
-            found = {**dict(zip(self.parameters, arguments, strict=False)), **keywords}
+            found = dict(zip(self.parameters, arguments, strict=False))
             if len(arguments) > len(self.parameters):
                 found[self.rest] = arguments[len(self.parameters) :]
+            if keywords:
+                found = {**found, **keywords} if found.keys().isdisjoint(keywords) else {**found, self.more: keywords}
         missing = self.defaults.keys() - found.keys() if self.defaults else None
         return {**found, **{name: self.defaults[name] for name in missing}} if missing else found
+
+    @staticmethod
+    def _asked(expected_of: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+        """Return the expected value that the user's function gives for a call, or why there is none."""
+        token = attach(guarded_context())
+        try:
+            return strict_json(expected_of(*arguments, **keywords), "what the expected callable returned")
+        except BaseException as error:  # the callable is the user's
+            return _Refusal(error)
+        finally:
+            detach(token)
+
+
+class _Refusal:
+    """Stands in for an expected value that the user's function failed to give."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
 
 
 class Call:
@@ -107,46 +136,31 @@ class Call:
         recording: False where the span is not sampled; then nothing is serialised or scored.
     """
 
-    __slots__ = (
-        "_arguments",
-        "_captured",
-        "_end_time_ns",
-        "_expected",
-        "_found",
-        "_keywords",
-        "_span",
-        "context",
-        "recording",
-    )
+    __slots__ = ("_captured", "_end_time_ns", "_expected", "_found", "_span", "context", "recording")
 
-    def __init__(self, captured: Captured, span: Span, context: Context) -> None:
+    def __init__(self, captured: Captured, span: Span, context: Context, expected: Any) -> None:
         self._captured = captured
         self._span = span
         self._found: dict[str, Any] = {}
-        self._expected = context.get(EXPECTING, MISSING)
-        if self._expected is not MISSING:  # it is for this call, not for the calls inside
+        self._expected = expected
+        if EXPECTING in context:  # it is for this call, not for the calls inside
             context = Context({key: value for key, value in context.items() if key != EXPECTING})
         self.context = set_span_in_context(span, context)
         self.recording = span.is_recording()
 
-    def record_input(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        """Serialise the input, once and before the function can change it."""
-        self._arguments = arguments
-        self._keywords = keywords
-        captured = self._captured
-        if captured.capture_content:
-            inputs = captured.inputs(arguments, keywords)
-            _record(self._found, inputs, serialise(inputs), _INPUT_KEYS)
+    def record_input(self, inputs: dict[str, Any]) -> None:
+        """Serialise the arguments by name, once and before the function can change them."""
+        _record(self._found, inputs, serialise(inputs), _INPUT_KEYS)
 
     def finish(self, output: Any) -> None:
         """End the span with the output and its scores; never raises."""
         self._end_time_ns = time.time_ns()
         if self.recording:
             try:
-                data = serialise(output)
+                value, data = as_json(output)
                 if self._captured.capture_content:
-                    _record(self._found, output, data, _OUTPUT_KEYS)
-                self._score(output, data)
+                    _record(self._found, value, data, _OUTPUT_KEYS)
+                self._score(value, data)
             except BaseException:  # the user's objects may raise anything; their program is not ours to break
                 log_once("score", "a call could not be scored")
                 self._span.set_attributes(self._found)
@@ -176,7 +190,7 @@ class Call:
         if error is not None:
             found[names.ERROR_TYPE] = type(error).__qualname__
         if output is not MISSING and self._captured.capture_content:
-            _record(found, output, serialise(output), _OUTPUT_KEYS)
+            _record(found, *as_json(output), _OUTPUT_KEYS)
         watcher = self._watcher()
         bounds = self._bounds(watcher)
         self._write(skip_step(bounds, reason, explanation) if bounds else None, watcher)
@@ -189,25 +203,27 @@ class Call:
 
     def _score(self, output: Any, data: bytes) -> None:
         watcher = self._watcher()
-        try:
-            bounds = self._bounds(watcher, expect=True)
-        except BaseException as error:  # the callable that gives the expected value is the user's
-            self._write(fail_step(self._bounds(None), error), watcher)
-            return
+        bounds = self._bounds(watcher)
         if not bounds:
             self._write(None, watcher)
-        elif len(data) > self._captured.inline_max_bytes:
-            self._defer(
-                Unread(functools.partial(self._captured.step, data), bounds, self._captured.capture_content),
-                bounds,
-                watcher,
-            )
+        elif type(self._expected) is _Refusal:
+            self._write(fail_step(bounds, self._expected.error), watcher)
+        elif self._is_long(len(data), bounds):
+            read = functools.partial(self._captured.step, data)
+            self._defer(Unread(read, bounds, self._captured.capture_content), bounds, watcher)
         else:
             evaluation = self._evaluated(output, data, bounds)
             if evaluation.awaited:
                 self._defer(Begun(evaluation, self._captured.capture_content), bounds, watcher)
             else:
                 self._write(evaluation, watcher)
+
+    def _is_long(self, size: int, bounds: Sequence[Bound]) -> bool:
+        """Return True if the caller would wait for the scores: comparing texts takes the product of their lengths."""
+        if size > self._captured.inline_max_bytes:
+            return True
+        expected = bounds[0].expected_bytes if len(bounds) == 1 else max([bound.expected_bytes for bound in bounds])
+        return size * expected > _MAX_INLINE_PRODUCT
 
     def _evaluated(self, output: Any, data: bytes, bounds: Sequence[Bound]) -> Evaluation:
         if not bounds[0].calls_user_code and len(bounds) == 1:
@@ -230,47 +246,58 @@ class Call:
             found.update(emit.score_attributes(evaluation, content=content, openinference=openinference))
             events = emit.score_events(evaluation)
             emit.record(evaluation, captured.static, self.context, content=content)
-        if evaluation is not None and watcher is not None and (watcher.alone or not _has_room(span, len(found))):
+        if watcher is not None and ((events and watcher.is_alone_on(span)) or len(found) > _room(span)):
             watcher.give(span.get_span_context().span_id, found, events)
             return
-        span.set_attributes(found)
+        self._set_attributes()
         for name, attributes in events:
             span.add_event(name, attributes, self._end_time_ns)
+
+    def _set_attributes(self) -> None:
+        """Write to the live span. A full one evicts the oldest, so only what has room, verdict first."""
+        found, room = self._found, _room(self._span)
+        if len(found) > room:
+            by_rank = sorted(found, key=lambda key: not key.startswith(names.PREFIX))
+            found = {key: found[key] for key in by_rank[: max(int(room), _LEAST)]}
+        self._span.set_attributes(found)
 
     def _defer(self, deferred: Deferred, bounds: Sequence[Bound], watcher: EvaluatorSpanProcessor | None) -> None:
         """Leave the scores to the processor, or where there is none, to a carrier span."""
         captured, context = self._captured, self._span.get_span_context()
         if watcher is not None:
-            watcher.give(context.span_id, {}, (), deferred)
+            on_copy = watcher.is_alone_on(self._span) or len(self._found) > _room(self._span)
+            watcher.give(context.span_id, self._found if on_copy else {}, (), deferred)
+            if not on_copy:
+                self._set_attributes()
         else:
             self._found[names.LABEL] = "pending"
             self._found[names.EXPECTATION] = ",".join(bound.id for bound in bounds)
             follow(captured.tracer, captured.static, context, deferred, content=captured.capture_content)
-        self._span.set_attributes(self._found)
+            self._set_attributes()
 
     def _watcher(self) -> EvaluatorSpanProcessor | None:
         return WATCHERS.pop(self._span.get_span_context().span_id, None) if WATCHERS else None
 
-    def _bounds(self, watcher: EvaluatorSpanProcessor | None, *, expect: bool = False) -> Sequence[Bound]:
+    def _bounds(self, watcher: EvaluatorSpanProcessor | None) -> Sequence[Bound]:
         """Return what is expected of this call: by the decorator, else by the processor's registry."""
-        captured = self._captured
+        captured, expected = self._captured, self._expected
         expectation = captured.expectation
         if expectation is not None:
-            if self._expected is not MISSING:
-                return (expectation.bind(self._expected),)
-            if expect and captured.expected_of is not None:
-                value = captured.expected_of(*self._arguments, **self._keywords)
-                return (expectation.bind(strict_json(value, "what the expected callable returned")),)
-            if expectation.expected is MISSING and captured.expected_of is None and watcher is not None:
-                found = getattr(self._span, "attributes", None) or captured.static
-                return (expectation.bind(watcher.expected(captured.name, found)),)
+            if type(expected) is _Refusal:
+                return (expectation.bound(None),)
+            if expected is not MISSING:
+                return (expectation.bind(expected),)
+            if watcher is not None and expectation.expected is MISSING:
+                return (expectation.bind(watcher.expected(captured.name, self._attributes())),)
             return (expectation.bound(None),)
         if watcher is None or not watcher.expectations.candidates(captured.name):
             return ()
-        found = getattr(self._span, "attributes", None) or captured.static
-        if self._expected is MISSING:
-            return watcher.bounds(captured.name, found)
-        return [item.bind(self._expected) for item in watcher.expectations.match(captured.name, found)]
+        if expected is MISSING:
+            return watcher.bounds(captured.name, self._attributes())
+        return [item.bind(expected) for item in watcher.expectations.match(captured.name, self._attributes())]
+
+    def _attributes(self) -> Mapping[str, Any]:
+        return getattr(self._span, "attributes", None) or self._captured.static
 
     def _end(self) -> None:
         try:
@@ -280,6 +307,9 @@ class Call:
 
 
 _INPUT_KEYS: Final = (names.INPUT_VALUE, names.INPUT_MIME_TYPE, names.INPUT_BYTES, names.INPUT_SHA256)
+_LIMITS: Final = SpanLimits()
+_LEAST: Final = 2  # attributes that stand on the span even if others must go: label and score
+_MAX_INLINE_PRODUCT: Final = 2**28  # about 5 ms for one pair of texts
 _OUTPUT_KEYS: Final = (names.OUTPUT_VALUE, names.OUTPUT_MIME_TYPE, names.OUTPUT_BYTES, names.OUTPUT_SHA256)
 
 
@@ -293,10 +323,9 @@ def _record(found: dict[str, Any], value: Any, data: bytes, keys: tuple[str, str
         found[keys[3]] = sha256(data)
 
 
-_MAX_ATTRIBUTES: Final = SpanLimits().max_span_attributes
-
-
-def _has_room(span: Span, count: int) -> bool:
-    """Return True if so many attributes fit on the live span: a full one evicts the user's oldest."""
-    found = getattr(span, "attributes", None)
-    return found is None or _MAX_ATTRIBUTES is None or len(found) + count <= _MAX_ATTRIBUTES
+def _room(span: Span) -> float:
+    """Return how many attributes fit on the live span."""
+    found, limits = getattr(span, "attributes", None), getattr(span, "_limits", _LIMITS)
+    if found is None or limits.max_span_attributes is None:
+        return float("inf")
+    return limits.max_span_attributes - len(found)

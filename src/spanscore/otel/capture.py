@@ -14,12 +14,12 @@ from opentelemetry.context import attach, detach, get_current, set_value
 from opentelemetry.trace import TracerProvider, get_tracer
 
 from spanscore import attributes as names
-from spanscore.content import strict_json
 from spanscore.errors import ConfigurationError
 from spanscore.evaluators import Evaluator, JsonSimilarity
 from spanscore.expectations import Expectation
+from spanscore.json_text import strict_json
 from spanscore.otel.call import EXPECTING, Captured
-from spanscore.otel.emit import VERSION
+from spanscore.otel.emit import VERSION, export_content_of_environment
 from spanscore.otel.stream import drive_coroutine, wrap_async_generator, wrap_generator
 from spanscore.step import MISSING
 
@@ -51,17 +51,20 @@ def evaluate_output(
     cancelled, the score is ``skipped`` for the reason ``incomplete``.
 
     Scores are made after the end time of the span is taken, on the live value, on the caller's
-    thread; what must be awaited, or is larger than ``inline_max_bytes``, goes to a worker.
+    thread; what must be awaited, is larger than ``inline_max_bytes``, or would take more than some
+    milliseconds beside the expected value, goes to a worker.
 
     Args:
-        expected: JSON value, or a callable of the call's arguments that returns one. Without it the
-            processor's expectations give the value, and where ``evaluators`` and ``threshold``
-            are not given either, they decide everything.
+        expected: JSON value, or a callable of the call's arguments that returns one; it is called
+            before the function, and its own calls are not traced. Without it the processor's
+            expectations give the value, and where ``evaluators`` and ``threshold`` are not given
+            either, they decide everything.
         evaluators: what scores the output; `JsonSimilarity` if none is given.
         threshold: 0..1; a value at or above it passes. None: neither pass nor fail.
         name: span name; the qualified name of the function by default.
         operation: ``gen_ai.operation.name`` of the span.
-        capture_content: if False, values are scored but never stand on the span.
+        capture_content: if False, or if ``SPANSCORE_EXPORT_CONTENT=false`` is set when the function is
+            decorated, values are scored but never stand on the span.
         inline_max_bytes: 0 sends every score to the worker.
         tracer_provider: the global one by default.
 
@@ -74,8 +77,10 @@ def evaluate_output(
     >>> capital("France")
     {'city': 'Paris'}
     """
-    if inline_max_bytes < 0:
-        raise ConfigurationError(f"inline_max_bytes {inline_max_bytes!r} must be 0 or more")
+    if not isinstance(inline_max_bytes, int) or inline_max_bytes < 0:
+        raise ConfigurationError(f"inline_max_bytes {inline_max_bytes!r} must be an integer, 0 or more")
+    if inspect.iscoroutinefunction(expected):
+        raise ConfigurationError(f"expected {expected!r} is a coroutine function; give a plain function or a value")
 
     def decorate(function: F) -> F:
         span_name = name or _name_of(function)
@@ -220,6 +225,7 @@ def _captured(
     except (TypeError, ValueError):  # some callables written in C have no signature
         parameters = []
     rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    more = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), "kwargs")
     positional = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     skipped = int(is_method or _looks_like_method(function, positional))
     static = {names.OPERATION_NAME: operation}
@@ -233,9 +239,10 @@ def _captured(
         defaults={p.name: p.default for p in parameters if p.default is not p.empty},
         skipped=skipped,
         rest=rest,
+        more=more,
         expectation=expectation,
         expected_of=expected_of,
-        capture_content=capture_content,
+        capture_content=capture_content and export_content_of_environment(),
         inline_max_bytes=inline_max_bytes,
     )
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import weakref
 from collections import Counter
 from collections.abc import Iterable, Mapping
@@ -14,13 +15,25 @@ from opentelemetry.context import Context
 from opentelemetry.trace import Link, NonRecordingSpan, SpanContext, Tracer, set_span_in_context
 
 from spanscore import attributes as names
+from spanscore.checks import Check
+from spanscore.errors import ConfigurationError
 from spanscore.evaluation import Evaluation
 from spanscore.score import Score
 
-__all__ = ["VERSION", "emit_carriers", "record", "record_dropped", "score_attributes", "score_events", "watch_queue"]
+__all__ = [
+    "VERSION",
+    "emit_carriers",
+    "export_content_of_environment",
+    "record",
+    "record_dropped",
+    "score_attributes",
+    "score_events",
+    "watch_queue",
+]
 
 VERSION: Final = version("spanscore")
 _MAX_EXPLANATION: Final = 1_024
+_CONTENT_VARIABLE: Final = "SPANSCORE_EXPORT_CONTENT"
 
 _meter: Final = metrics.get_meter(names.SCOPE, VERSION)
 _logger: Final = _logs.get_logger(names.SCOPE, VERSION)
@@ -75,25 +88,23 @@ def score_attributes(evaluation: Evaluation, *, content: bool = True, openinfere
         openinference: also write each score as an OpenInference annotation.
     """
     bounds = evaluation.bounds
-    found: dict[str, Any] = {
-        names.LABEL: evaluation.label,
-        names.EXPECTATION: bounds[0].id if len(bounds) == 1 else ",".join(bound.id for bound in bounds),
-    }
+    found: dict[str, Any] = {names.LABEL: evaluation.label}  # the first two stay where a span has no room
     if evaluation.score is not None:
         found[names.SCORE] = evaluation.score
+    found[names.EXPECTATION] = bounds[0].id if len(bounds) == 1 else ",".join([bound.id for bound in bounds])
     if content and bounds[0].expected_text is not None:
         found[names.EXPECTED] = bounds[0].expected_text
     for check, score in zip(evaluation.checks, evaluation.scores, strict=True):
-        _add_score(found, check.identity, score, content)
+        _add_score(found, check, score, content)
     if openinference:
         found.update(_openinference(evaluation.scores, content))
     return found
 
 
-def _add_score(found: dict[str, Any], identity: str, score: Score, content: bool) -> None:
+def _add_score(found: dict[str, Any], check: Check, score: Score, content: bool) -> None:
     keys = _keys(score.evaluator)
     found[keys.label] = score.label
-    found[keys.evaluator] = identity
+    found[keys.evaluator] = check.identity if content else check.blind_identity
     if score.value is not None:
         found[keys.score] = score.value
     explanation = score.explanation if content else _without_values(score)
@@ -253,6 +264,14 @@ def emit_carriers(
             names.LABEL: score.label,
             names.EXPECTATION: ",".join(bound.id for bound in evaluation.bounds),
         }
-        _add_score(found, check.identity, score, content)
+        _add_score(found, check, score, content)
         name = f"{names.EVALUATION_OPERATION} {score.evaluator}"
         tracer.start_span(name, context=parent, attributes=found, links=[Link(target)]).end()
+
+
+def export_content_of_environment() -> bool:
+    """Return False if ``SPANSCORE_EXPORT_CONTENT`` says so; content is exported by default."""
+    value = os.environ.get(_CONTENT_VARIABLE, "true").strip().lower()
+    if value not in ("true", "false"):
+        raise ConfigurationError(f"{_CONTENT_VARIABLE}={value!r} is not allowed; use true or false")
+    return value == "true"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 import threading
 import time
 from collections import Counter
@@ -34,7 +33,6 @@ from spanscore.step import MISSING
 __all__ = ["EvaluatorSpanProcessor", "Events", "WATCHERS"]
 
 _logger = logging.getLogger(__name__)
-_CONTENT_VARIABLE: Final = "SPANSCORE_EXPORT_CONTENT"
 Events = Sequence[tuple[str, Mapping[str, Any]]]
 _Given = tuple[Mapping[str, Any], Events, Deferred | None]
 
@@ -86,11 +84,10 @@ class EvaluatorSpanProcessor(SpanProcessor):
             )
         self._next = next
         self.expectations = expectations if expectations is not None else Expectations()
-        self.export_content = export_content and export_content_of_environment()
+        self.export_content = export_content and emit.export_content_of_environment()
         self.openinference = openinference
         self._worker = Worker(max_queue_size=max_queue_size, hold_timeout_s=hold_timeout_s)
         self._given: dict[int, _Given] = {}
-        self.alone = False
         self._internal: set[int] = set()
         self._outcomes: Counter[str] = Counter()
         self._counting = threading.Lock()
@@ -171,6 +168,18 @@ class EvaluatorSpanProcessor(SpanProcessor):
         """
         self._given[span_id] = (added, events, deferred)
 
+    def is_alone_on(self, span: object) -> bool:
+        """Return True if what the processor adds to its copy of the span is all that anyone exports.
+
+        Then a captured call need not write to the live span, where each attribute and event costs
+        more. Where the SDK's insides look otherwise than expected, it does.
+        """
+        try:
+            limits, active = span._limits, span._span_processor  # type: ignore[attr-defined]  # private
+            return active._span_processors == (self,) and limits.max_span_attribute_length is None
+        except AttributeError:
+            return False
+
     def wait_for_room(self, timeout_s: float = 30.0) -> None:
         """Wait until the queue has room; for callers that may wait, unlike `on_end`."""
         self._worker.wait_for_room(timeout_s)
@@ -194,7 +203,6 @@ class EvaluatorSpanProcessor(SpanProcessor):
         scope = span.instrumentation_scope
         if scope is not None and scope.name == names.SCOPE:
             WATCHERS[context.span_id] = self
-            self.alone = _is_alone(self, span)
         for key in self.expectations.case_keys:
             case = baggage.get_baggage(key, parent_context)
             if case is not None:
@@ -224,7 +232,8 @@ class EvaluatorSpanProcessor(SpanProcessor):
             return False
         if not self.expectations.match(span.name, found):
             return False
-        self._submit(span, context, Foreign(span, functools.partial(self.bounds, span.name, found), self._max_length))
+        limit = getattr(getattr(span, "_attributes", None), "max_value_len", self._max_length)
+        self._submit(span, context, Foreign(span, functools.partial(self.bounds, span.name, found), limit))
         return True
 
     def _submit(self, span: ReadableSpan, context: SpanContext, deferred: Deferred) -> None:
@@ -275,27 +284,6 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self._outcomes.clear()
         self._given.clear()
         self._internal.clear()
-
-
-def export_content_of_environment() -> bool:
-    """Return False if ``SPANSCORE_EXPORT_CONTENT`` says so; content is exported by default."""
-    value = os.environ.get(_CONTENT_VARIABLE, "true").strip().lower()
-    if value not in ("true", "false"):
-        raise ConfigurationError(f"{_CONTENT_VARIABLE}={value!r} is not allowed; use true or false")
-    return value == "true"
-
-
-def _is_alone(processor: SpanProcessor, span: Span) -> bool:
-    """Return True if what the processor adds to its copy of the span is all that anyone exports.
-
-    Then a captured call need not write to the live span, where each attribute and event costs more.
-    Where the SDK's insides look otherwise than expected, it does.
-    """
-    try:
-        limits, active = span._limits, span._span_processor
-        return active._span_processors == (processor,) and limits.max_span_attribute_length is None  # type: ignore[attr-defined]  # private
-    except AttributeError:
-        return False
 
 
 def _case(found: Mapping[str, Any], key: str | None) -> str | None:

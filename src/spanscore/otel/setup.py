@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 from opentelemetry import trace
 from opentelemetry.sdk.resources import SERVICE_NAME, Resource
@@ -86,7 +87,11 @@ def _exporters(endpoint: str | None, protocol: str | None, exporter: SpanExporte
     if exporter is not None:
         if endpoint is not None or protocol is not None:
             raise ConfigurationError("give either exporter=, or endpoint= and protocol=, not both")
+        if not isinstance(exporter, SpanExporter):
+            raise ConfigurationError(f"exporter {exporter!r} is no SpanExporter; give one, or endpoint=")
         return [exporter]
+    if endpoint is not None and urlsplit(endpoint).scheme not in ("http", "https"):
+        raise ConfigurationError(f"endpoint {endpoint!r} needs a scheme: http://localhost:4317, or https:// with TLS")
     if endpoint is None and not any(os.environ.get(name) for name in _ENDPOINT_VARIABLES):
         if protocol is not None:
             raise ConfigurationError("protocol= needs endpoint=, or OTEL_EXPORTER_OTLP_ENDPOINT")

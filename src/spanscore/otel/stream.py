@@ -5,18 +5,19 @@ from __future__ import annotations
 import asyncio
 import functools
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from contextlib import suppress
 from contextvars import Token
 from typing import Any, Final
 
 from opentelemetry.context import Context, attach, detach, get_current
 
-from spanscore.content import plain
+from spanscore.json_text import parse, serialise
 from spanscore.otel.call import Call, Captured
-from spanscore.otel.log import log_once
 
 __all__ = ["drive_coroutine", "wrap_async_generator", "wrap_generator"]
 
 _MAX_STREAM_ITEMS: Final = 100_000
+_MAX_STREAM_BYTES: Final = 64 * 1024 * 1024
 
 
 def wrap_generator(function: Callable[..., Any], captured: Captured) -> Callable[..., Any]:
@@ -34,9 +35,10 @@ def wrap_generator(function: Callable[..., Any], captured: Captured) -> Callable
 def _drive(call: Call, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
     """Run ``inner`` as a captured stream; `send`, `throw` and `close` work as before."""
     stream = _Stream(call)
+    context = call.context
     step: Callable[[], Any] = functools.partial(next, inner)
     while True:
-        token = attach(call.context)  # never across a yield: the caller would inherit the span
+        token = attach(context)  # never across a yield: the caller would inherit the span
         try:
             item = step()
         except StopIteration as stop:
@@ -47,13 +49,18 @@ def _drive(call: Call, inner: Generator[Any, Any, Any]) -> Generator[Any, Any, A
             detach(token)
             stream.fail(error)
             raise
+        context = get_current()  # a span that the generator keeps open across its yield
         detach(token)
         stream.add(item)
         try:
             sent = yield item
         except GeneratorExit:
-            stream.abandon()
-            inner.close()
+            token = attach(context)
+            try:
+                inner.close()
+            finally:
+                detach(token)
+                stream.abandon()
             raise
         except BaseException as error:
             step = functools.partial(inner.throw, error)
@@ -67,7 +74,8 @@ def wrap_async_generator(function: Callable[..., Any], captured: Captured) -> Ca
     @functools.wraps(function)
     async def wrapper(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
         inner = function(*args, **kwargs)  # first: wrong arguments must leave no span open
-        driven = _drive_async(captured.begin(args, kwargs), inner)
+        call = captured.begin(args, kwargs)
+        driven = inner if call is None else _drive_async(call, inner)
         step: Callable[[], Any] = driven.__anext__
         while True:  # what `yield from` does for generators
             try:
@@ -87,33 +95,35 @@ def wrap_async_generator(function: Callable[..., Any], captured: Captured) -> Ca
     return wrapper
 
 
-async def _drive_async(call: Call | None, inner: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
-    """Run ``inner`` as a captured stream, or just run it where ``call`` is None."""
-    stream = _Stream(call) if call is not None else None
+async def _drive_async(call: Call, inner: AsyncGenerator[Any, Any]) -> AsyncGenerator[Any, Any]:
+    """Run ``inner`` as a captured stream."""
+    stream = _Stream(call)
+    context = call.context
     step: Callable[[], Any] = inner.__anext__
     while True:
-        token = attach(call.context) if call is not None else None
+        token = attach(context)
         try:
             item = await step()
         except StopAsyncIteration:
-            _leave(call, token)
-            if stream is not None:
-                stream.finish()
+            _detach(token)
+            stream.finish()
             return
         except BaseException as error:
-            _leave(call, token)
-            if stream is not None:
-                stream.fail(error)
+            _detach(token)
+            stream.fail(error)
             raise
-        _leave(call, token)
-        if stream is not None:
-            stream.add(item)
+        context = get_current()  # a span that the generator keeps open across its yield
+        _detach(token)
+        stream.add(item)
         try:
             sent = yield item
         except GeneratorExit:
-            if stream is not None:
+            token = attach(context)
+            try:
+                await inner.aclose()
+            finally:
+                _detach(token)
                 stream.abandon()
-            await inner.aclose()
             raise
         except BaseException as error:
             step = functools.partial(inner.athrow, error)
@@ -129,7 +139,7 @@ async def drive_coroutine(
     try:
         output = await function(*args, **kwargs)
     except BaseException as error:
-        _detach_if_current(call, token)
+        _detach(token)
         call.fail(error)
         raise
     detach(token)
@@ -137,36 +147,38 @@ async def drive_coroutine(
     return output
 
 
-def _detach_if_current(call: Call, token: Token[Context]) -> None:
-    """Detach unless the coroutine is being closed from another context, where that would log an error."""
-    if get_current() is call.context:
-        detach(token)
-
-
-def _leave(call: Call | None, token: Token[Context] | None) -> None:
-    if call is not None and token is not None:
-        _detach_if_current(call, token)
+def _detach(token: Token[Context]) -> None:
+    """Detach, unless the coroutine is being closed from another context, where that would log an error."""
+    with suppress(ValueError):
+        token.var.reset(token)
 
 
 class _Stream:
     """A captured generator: its items so far, and its call."""
 
-    __slots__ = ("_call", "_count", "_items")
+    __slots__ = ("_bytes", "_call", "_count", "_items")
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._items: list[Any] = []
         self._count = 0
+        self._bytes = 0
 
     def add(self, item: Any) -> None:
         self._count += 1
-        if not self._call.recording or self._count > _MAX_STREAM_ITEMS:
+        if not self._call.recording or self._too_much():
             return
         # An item may be changed once it is handed out, so what is not text is copied at once.
-        try:
-            self._items.append(item if type(item) is str else plain(item))
-        except BaseException:  # an item may raise anything from its own code
-            log_once("stream", "an item of a stream could not be copied")
+        if type(item) is str:
+            self._bytes += len(item)
+        else:
+            data = serialise(item)
+            self._bytes += len(data)
+            item = parse(data)
+        self._items.append(item)
+
+    def _too_much(self) -> bool:
+        return self._count > _MAX_STREAM_ITEMS or self._bytes > _MAX_STREAM_BYTES
 
     def output(self) -> Any:
         if self._items and all(type(item) is str for item in self._items):
@@ -174,8 +186,8 @@ class _Stream:
         return self._items
 
     def finish(self) -> None:
-        if self._count > _MAX_STREAM_ITEMS:
-            self._stop(f"more than {_MAX_STREAM_ITEMS} items were yielded")
+        if self._too_much():
+            self._stop(f"more than {_MAX_STREAM_ITEMS} items or {_MAX_STREAM_BYTES} bytes were yielded")
         else:
             self._call.finish(self.output())
 

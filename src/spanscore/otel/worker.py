@@ -29,6 +29,8 @@ __all__ = ["Job", "Worker", "reset_after_fork"]
 
 _logger = logging.getLogger(__name__)
 _TICK_S: Final = 0.1
+_IDLE_S: Final = 5.0
+_LATE_FACTOR: Final = 10  # a verdict is given up after so many times the time that a span is held for it
 _BATCH: Final = 64
 
 
@@ -56,8 +58,10 @@ class Worker:
     """A bounded queue of jobs and the threads that work on them.
 
     Args:
-        max_queue_size: jobs that may wait at once, judges' included; the newest is refused when full.
-        hold_timeout_s: a span waits this long for a verdict, then goes out as ``pending``.
+        max_queue_size: spans that may wait at once, for judges too; the newest is refused when full.
+            As many verdicts may be awaited beyond that for spans that went out as ``pending``.
+        hold_timeout_s: a span waits this long for a verdict, then goes out as ``pending``. After ten
+            times as long the verdict is given up: an error of the type ``TimeoutError``.
     """
 
     def __init__(self, *, max_queue_size: int, hold_timeout_s: float) -> None:
@@ -87,7 +91,7 @@ class Worker:
 
     def submit(self, job: Job) -> bool:
         """Queue a job without waiting; return False if the queue is full or closed."""
-        if self._closed or self.size() >= self._max_queue_size:
+        if self._closed or len(self._undelivered) >= self._max_queue_size:
             return False
         self._undelivered.add(job)
         self._queue.append(job)
@@ -101,7 +105,7 @@ class Worker:
         """Wait until a job can be submitted, or the time is over."""
         deadline = time.monotonic() + timeout_s
         with self._changed:
-            while self.size() >= self._max_queue_size and time.monotonic() < deadline:
+            while len(self._undelivered) >= self._max_queue_size and time.monotonic() < deadline:
                 self._wake.set()
                 self._changed.wait(_TICK_S)
 
@@ -144,14 +148,30 @@ class Worker:
             self._thread = thread
 
     def _run(self) -> None:
+        used = time.monotonic()
         while not (self._closed and not self.size()):
             self._wake.wait(_TICK_S)
             self._wake.clear()
             if self.size():
+                used = time.monotonic()
                 try:
                     self._pump()
                 except BaseException:  # an evaluator that calls sys.exit must not end the thread
                     _logger.exception("scoring a span failed")
+            elif time.monotonic() - used > _IDLE_S and self._retired():
+                return
+
+    def _retired(self) -> bool:
+        """Let go of the thread of a worker that has nothing to do; the next job starts another."""
+        self._thread = None  # before the look at the queue: `submit` looks here after it has queued
+        return not self.size() or not self._resumed()
+
+    def _resumed(self) -> bool:
+        with self._starting:
+            if self._thread is not None:
+                return False
+            self._thread = threading.current_thread()
+            return True
 
     def _pump(self) -> None:
         """Work off the queue and hand on whatever is ready."""
@@ -210,8 +230,11 @@ class Worker:
                 self._deliver(jobs.popleft(), evaluation)
             if not jobs:
                 del self._held[trace_id]
-        for job in [job for job in self._late if job.verdict is not None and job.verdict.done()]:
-            self._deliver_late(job, _verdict(job))
+        for job in list(self._late):
+            if job.verdict is not None and job.verdict.done():
+                self._deliver_late(job, _verdict(job))
+            elif now >= job.deadline + (_LATE_FACTOR - 1) * self._hold_timeout_s:
+                self._deliver_late(job, _timed_out(job))
 
     def _give_up(self) -> None:
         """Send out what is left; without the lock, which an evaluator that hangs keeps."""
@@ -229,6 +252,8 @@ class Worker:
             self._undelivered.remove(job)  # whoever removes it delivers it
         except KeyError:
             return
+        if evaluation.awaited and len(self._late) >= self._max_queue_size:
+            evaluation = _timed_out(job)
         if evaluation.awaited:
             self._late.add(job)
         elif job.verdict is not None:
@@ -266,6 +291,11 @@ def _ready(job: Job, now: float) -> Evaluation | None:
     if job.verdict.done():
         return _verdict(job)
     return job.evaluation if now >= job.deadline else None
+
+
+def _timed_out(job: Job) -> Evaluation:
+    assert job.evaluation is not None
+    return job.evaluation.failed(TimeoutError("no verdict in time"))
 
 
 def _verdict(job: Job) -> Evaluation:
