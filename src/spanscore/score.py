@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, get_args
 
-__all__ = ["FieldReason", "FieldScore", "LABELS", "Label", "Score", "SkipReason", "worst_label"]
+__all__ = ["FieldReason", "FieldScore", "LABELS", "Label", "Score", "SkipReason", "new_score", "worst_label"]
 
 Label = Literal["fail", "error", "pending", "skipped", "pass", "scored"]
 """``pass``/``fail``: a threshold was set. ``scored``: none was. The rest carry no value."""
@@ -74,3 +74,35 @@ class Score:
     version: str = "1"
     error_type: str | None = None
     reason: SkipReason | None = None
+
+
+_new: Final = object.__new__
+_evaluator, _value, _label, _explanation, _fields, _metrics, _version, _error_type, _reason = [
+    Score.__dict__[name].__set__ for name in Score.__slots__
+]
+
+
+def new_score(
+    evaluator: str,
+    value: float,
+    *,
+    explanation: str,
+    fields: Sequence[FieldScore],
+    metrics: Mapping[str, float],
+    version: str,
+) -> Score:
+    """Return ``Score(...)`` in half the time, for evaluators that score on the caller's thread.
+
+    The constructor of a frozen dataclass looks up every field by name.
+    """
+    score = _new(Score)
+    _evaluator(score, evaluator)
+    _value(score, value)
+    _label(score, "scored")
+    _explanation(score, explanation)
+    _fields(score, fields)
+    _metrics(score, metrics)
+    _version(score, version)
+    _error_type(score, None)
+    _reason(score, None)
+    return score

@@ -9,22 +9,21 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from math import isfinite
 from operator import itemgetter
-from typing import Any, Final, NamedTuple, overload
+from typing import Any, Final, overload
 
 from spanscore.evaluators.leaves import leaf_similarity, number_similarity, text_similarity
+from spanscore.evaluators.tree_code import Container, Miss, compiled, get
 from spanscore.json_text import plain, serialise
 from spanscore.score import FieldReason, FieldScore
 from spanscore.step import MISSING
 
-__all__ = ["ExpectedTree", "LeafFields", "Miss"]
-
-Miss = tuple[int, Any, float]
-"""Index of the leaf, what stands in the output (MISSING if nothing), similarity below 1."""
+__all__ = ["ExpectedTree", "LeafFields"]
 
 _PLAIN: Final = frozenset({dict, list, tuple, str, int, float, bool, type(None)})
 _SCALARS: Final = _PLAIN - {dict, list, tuple}
 _NUMBERS: Final = frozenset({int, float})
-_LISTS: Final = frozenset({list, tuple})
+_USES_BEFORE_CODE: Final = 20  # making code takes as long as a few hundred comparisons
+_MAX_LEAVES_OF_CODE: Final = 500
 _SHOWN: Final = 3
 _SHOWN_CHARACTERS: Final = 80
 
@@ -46,12 +45,14 @@ class ExpectedTree:
         leaves: JSON Pointer and expected value of every leaf.
     """
 
-    __slots__ = ("_containers", "_told", "leaves")
+    __slots__ = ("_code", "_containers", "_told", "_uses", "leaves")
 
     def __init__(self, expected: Any) -> None:
         self.leaves: list[tuple[str, Any]] = []
         self._told: dict[int, str] = {}
-        self._containers: list[_Container] = []
+        self._code: Callable[[Any], list[Miss]] | None = None
+        self._uses = 0
+        self._containers: list[Container] = []
         if isinstance(expected, (dict, list)) and expected:
             self._lay_out(expected, "", -1, None)
         else:
@@ -73,7 +74,7 @@ class ExpectedTree:
             others += together
             together = []
         self._containers.append(
-            _Container(
+            Container(
                 parent=parent,
                 key=key,
                 kind=dict if isinstance(expected, dict) else list,
@@ -92,7 +93,7 @@ class ExpectedTree:
     def compare(self, output: Any) -> list[Miss]:
         """Return every leaf that the output does not equal; the order is not defined."""
         try:
-            return self._compare(output)
+            return self._compare(output) if self._code is None else self._code(output)
         except (_NotPlainError, ValueError):  # ValueError: arrays compare element by element
             return self._compare(plain(output))
 
@@ -101,9 +102,12 @@ class ExpectedTree:
         if not self._containers:
             _compare_leaf(0, self.leaves[0][1], output, misses)
             return misses
+        self._uses += 1
+        if self._uses == _USES_BEFORE_CODE and len(self.leaves) <= _MAX_LEAVES_OF_CODE:
+            self._code = compiled(self._containers, _compare_leaf, _as_found)
         found: list[Any] = []  # the container of the output at each container of the expected value
         for parent, key, kind, fetch, keys, values, indexes, positions, others in self._containers:
-            actual = output if parent < 0 else _get(found[parent], key)
+            actual = output if parent < 0 else get(found[parent], key)
             if type(actual) is not kind and not (kind is list and type(actual) is tuple):
                 actual = _as_found(actual)
                 misses += [(index, actual, 0.0) for index in indexes]
@@ -115,13 +119,13 @@ class ExpectedTree:
                 try:
                     leaves = fetch(actual)
                 except (KeyError, IndexError):
-                    leaves = tuple([_get(actual, name) for name in keys])
+                    leaves = tuple([get(actual, name) for name in keys])
                 if leaves != values:
                     for at in positions:
                         if leaves[at] != values[at]:
                             _compare_leaf(indexes[at], values[at], leaves[at], misses)
             for name, expected, index in others:
-                value = _get(actual, name)
+                value = get(actual, name)
                 # One object is one value, but for the floats that equal nothing.
                 if value is not expected or type(value) is float:
                     _compare_leaf(index, expected, value, misses)
@@ -131,12 +135,15 @@ class ExpectedTree:
         """Return the three worst leaves in words, the worst first; "" if there are none."""
         if not misses:
             return ""
-        worst = sorted(misses, key=_by_similarity) if len(misses) > 1 else misses
+        worst = sorted(misses, key=_by_similarity)[:_SHOWN] if len(misses) > 1 else misses
         told = self._told
         parts = []
-        for index, actual, _ in worst[:_SHOWN]:
+        for index, actual, _ in worst:
             expected = told.get(index) or self._expected_text(index)
-            parts.append(expected + ("missing" if actual is MISSING else "got " + _shown(actual)))
+            if type(actual) is str and len(actual) <= _SHOWN_CHARACTERS:  # the common case, without a call
+                parts.append(f'{expected}got "{actual}"')
+            else:
+                parts.append(expected + ("missing" if actual is MISSING else "got " + _shown(actual)))
         if len(misses) > _SHOWN:
             parts.append(f"{len(misses) - _SHOWN} more")
         return "; ".join(parts)
@@ -147,20 +154,6 @@ class ExpectedTree:
         return text
 
 
-class _Container(NamedTuple):
-    """One expected object or list that is not empty; a tuple, because it is unpacked for every output."""
-
-    parent: int  # its place among the containers, -1 for the whole value
-    key: Any  # where it stands in its parent
-    kind: type
-    fetch: Callable[[Any], tuple[Any, ...]] | None  # gets the leaves that equality decides
-    keys: tuple[Any, ...]
-    values: tuple[Any, ...]
-    indexes: tuple[int, ...]
-    positions: range
-    others: tuple[tuple[Any, Any, int], ...]  # key, expected value and index of the other leaves
-
-
 def _decided_by_equality(leaf: Any) -> bool:
     """Return True if ``==`` alone tells whether an output equals the leaf.
 
@@ -169,13 +162,6 @@ def _decided_by_equality(leaf: Any) -> bool:
     if isinstance(leaf, float):
         return leaf not in (0, 1) and isfinite(leaf)
     return leaf is None or isinstance(leaf, str) or (isinstance(leaf, int) and leaf not in (0, 1))
-
-
-def _get(actual: Any, key: Any) -> Any:
-    kind = type(actual)
-    if kind is dict:
-        return actual.get(key, MISSING)
-    return actual[key] if kind in _LISTS and key < len(actual) else MISSING
 
 
 def _compare_leaf(index: int, expected: Any, actual: Any, misses: list[Miss]) -> None:

@@ -18,7 +18,7 @@ from spanscore.evaluators.expected_tree import ExpectedTree, LeafFields
 from spanscore.evaluators.leaves import ZERO
 from spanscore.evaluators.target import check_target
 from spanscore.json_text import parse_json, plain
-from spanscore.score import FieldScore, Score
+from spanscore.score import FieldScore, Score, new_score
 from spanscore.step import MISSING, Step
 
 __all__ = ["JsonSimilarity"]
@@ -106,14 +106,14 @@ class JsonSimilarity:
             output = parse_json(output)
         misses = tree.compare(output)
         total = len(tree.leaves)
-        matched = total - len(misses) + fsum([miss[2] for miss in misses])
-        return Score(
-            evaluator=self.name,
-            value=matched / total,
+        matched = total - len(misses) + fsum([miss[2] for miss in misses]) if misses else float(total)
+        return new_score(
+            self.name,
+            matched / total,
             explanation=tree.explain(misses),
             fields=LeafFields(tree, misses),
             metrics={"matched_leaves": matched, "total_leaves": float(total)},
-            version=self.version,
+            version="1",
         )
 
     def _score_target(self, tree: ExpectedTree, wants_json: bool, output: Any) -> Score:
