@@ -8,7 +8,7 @@ from typing import Any
 
 
 def load(system: str) -> list[dict[str, Any]]:
-    lines = (Path(__file__).parent / "uipath.jsonl").read_text().splitlines()
+    lines = (Path(__file__).parent / f"{system.partition('.')[0]}.jsonl").read_text().splitlines()
     return [case for case in map(_decoded, map(json.loads, lines)) if case["system"] == system]
 
 
@@ -16,6 +16,8 @@ def _decoded(value: Any) -> Any:
     if isinstance(value, dict):
         if set(value) == {"$float"}:
             return float(value["$float"])
+        if set(value) == {"$tuple"}:
+            return tuple(map(_decoded, value["$tuple"]))
         return {key: _decoded(child) for key, child in value.items()}
     return [_decoded(child) for child in value] if isinstance(value, list) else value
 
