@@ -5,7 +5,7 @@ RUN := $(UV) run --no-sync
 export UV_PROJECT_ENVIRONMENT := $(CURDIR)/.venv
 export UV_SYSTEM_CERTS := true
 
-.PHONY: demo test check e2e bench bench-peers format clean
+.PHONY: demo test check nightly e2e bench bench-peers format clean
 
 demo: .venv/demo ## score a small agent's answers and show them
 	$(RUN) python examples/support_agent.py
@@ -19,6 +19,9 @@ check: .venv/dev ## format, lint, types, import layers, tests
 	$(RUN) mypy
 	$(RUN) lint-imports
 	$(MAKE) test
+
+nightly: .venv/dev ## the laws of the evaluators on 10,000 examples each
+	HYPOTHESIS_PROFILE=nightly $(RUN) pytest tests/evaluators
 
 e2e: .venv/e2e ## real backends: large installs, subprocesses on loopback
 	$(RUN) pytest tests/e2e

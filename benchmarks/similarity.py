@@ -1,9 +1,10 @@
-"""JsonSimilarity beside the least that a scorer with its meaning can do."""
+"""JsonSimilarity and StructuredMatch beside the least that a scorer with their meaning can do."""
 
 from __future__ import annotations
 
 import copy
 import random
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -13,14 +14,27 @@ import report
 from interleave import Contender, calling, interleave
 from rapidfuzz.distance import Levenshtein
 
-from spanscore import JsonSimilarity
+from spanscore import JsonSimilarity, StructuredMatch
 
 ABOUT = """\
 Floor: walk every leaf recursively and call rapidfuzz's `Levenshtein.normalized_similarity` on each pair of strings, on
 the same two values. 10 % of the leaves are edited, or none ("exact"); the values share no objects. "prepared" is
-`JsonSimilarity().prepare(expected)` called with the output, "evaluate" prepares anew each time."""
+`JsonSimilarity().prepare(expected)` called with the output, "evaluate" is a first comparison, "structured" is
+`StructuredMatch().prepare(expected)`. Ours make a Score with an explanation each time."""
 
-COLUMNS = ("expected", "output", "floor µs", "prepared / floor (min-max)", "evaluate / floor (min-max)", "score")
+LISTS = """\
+`StructuredMatch(lists="unordered")`, prepared, on shuffled lists of objects of five fields; "edited": one field of each
+object is changed too. Milliseconds, no floor."""
+
+COLUMNS = (
+    "expected",
+    "output",
+    "floor µs",
+    "prepared / floor (min-max)",
+    "evaluate / floor (min-max)",
+    "structured / floor (min-max)",
+    "score",
+)
 
 _similarity = Levenshtein.normalized_similarity
 
@@ -32,7 +46,31 @@ def run(*, quick: bool) -> str:
     for name, expected, output, calls in _corpora():
         for kind, actual in (("edited", output), ("exact", orjson.loads(orjson.dumps(expected)))):
             rows.append([name, kind, *_measured(expected, actual, rounds, max(1, calls // 10) if quick else calls)])
-    return report.section("JSON similarity", ABOUT, f"{rounds} rounds:", report.table(COLUMNS, rows))
+    tables = [report.section("JSON similarity", ABOUT, f"{rounds} rounds:", report.table(COLUMNS, rows))]
+    lists = [
+        [size, kind, _milliseconds(size, edited=kind == "edited")]
+        for size in (200, 1_000)
+        for kind in ("shuffled", "edited")
+    ]
+    return "\n".join(
+        [*tables, report.section("Lists in any order", LISTS, report.table(("objects", "kind", "ms"), lists))]
+    )
+
+
+def _milliseconds(size: int, *, edited: bool) -> str:
+    rows = [
+        {"id": n, "name": f"item {n}", "price": n * 1.5, "tags": ["a", "b"], "paid": n % 2 == 0} for n in range(size)
+    ]
+    output = copy.deepcopy(rows)
+    random.Random(1).shuffle(output)
+    for row in output if edited else ():
+        row["name"] = "changed"
+    compare = StructuredMatch(lists="unordered").prepare(rows)
+    assert compare is not None
+    compare(output)
+    started = time.perf_counter()
+    compare(output)
+    return f"{(time.perf_counter() - started) * 1e3:.1f}"
 
 
 def floor(expected: Any, actual: Any) -> float:
@@ -55,9 +93,12 @@ def floor(expected: Any, actual: Any) -> float:
 def _measured(expected: Any, actual: Any, rounds: int, calls: int) -> list[object]:
     evaluator = JsonSimilarity()
     prepared = evaluator.prepare(expected)
+    structured = StructuredMatch().prepare(expected)
+    assert structured is not None
     contenders = [
         _contender("prepared", lambda: prepared(actual)),
         _contender("evaluate", lambda: evaluator.evaluate(actual, expected)),
+        _contender("structured", lambda: structured(actual)),
     ]
     results = interleave(_contender("floor", lambda: floor(expected, actual)), contenders, rounds=rounds, calls=calls)
     floor_us = [base.wall / calls * 1e6 for base, _ in results[0].pairs]

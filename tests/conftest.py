@@ -1,12 +1,19 @@
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 
 import pytest
+from hypothesis import settings
 
 from spanscore import Expectations, evaluation
 from spanscore.otel import log
 from spanscore.testing import MemoryPipeline
+
+# No deadline: a first call may import SciPy. HYPOTHESIS_PROFILE=nightly looks a hundred times as hard.
+settings.register_profile("default", deadline=None)
+settings.register_profile("nightly", deadline=None, max_examples=10_000)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "default"))
 
 
 @pytest.fixture

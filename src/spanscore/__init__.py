@@ -9,7 +9,21 @@ from spanscore.errors import (
     SpanscoreError,
 )
 from spanscore.evaluation import Evaluation, evaluate_step
-from spanscore.evaluators import Contains, Evaluator, ExactMatch, JsonSimilarity, evaluator
+from spanscore.evaluators import (
+    Contains,
+    Evaluator,
+    ExactMatch,
+    FieldMatch,
+    JsonDiff,
+    JsonSimilarity,
+    StaticJson,
+    StructuredMatch,
+    ToolCallArgs,
+    ToolCallCount,
+    ToolCallOrder,
+    ToolCallOutput,
+    evaluator,
+)
 from spanscore.expectations import Expectation, Expectations
 from spanscore.otel.capture import capture, evaluate_output, expecting, in_current_context
 from spanscore.otel.processor import EvaluatorSpanProcessor
@@ -28,14 +42,22 @@ __all__ = [
     "ExactMatch",
     "Expectation",
     "Expectations",
+    "FieldMatch",
     "FieldScore",
+    "JsonDiff",
     "JsonSimilarity",
     "MISSING",
     "MissingDependencyError",
     "OutputDecodeError",
     "Score",
     "SpanscoreError",
+    "StaticJson",
     "Step",
+    "StructuredMatch",
+    "ToolCallArgs",
+    "ToolCallCount",
+    "ToolCallOrder",
+    "ToolCallOutput",
     "Trajectory",
     "capture",
     "configure",

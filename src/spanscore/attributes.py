@@ -51,6 +51,7 @@ RESPONSE_ID: Final = "gen_ai.response.id"
 INPUT_MESSAGES: Final = "gen_ai.input.messages"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+TOOL_CALL_ID: Final = "gen_ai.tool.call.id"
 TOOL_CALL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 TOOL_CALL_RESULT: Final = "gen_ai.tool.call.result"
 ERROR_TYPE: Final = "error.type"
@@ -60,6 +61,10 @@ EVALUATION_SCORE: Final = "gen_ai.evaluation.score.value"
 EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
 EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
 EVALUATION_OPERATION: Final = "evaluation"
+
+# OpenInference: calls of tools.
+OPENINFERENCE_TOOL_NAME: Final = "tool.name"
+OPENINFERENCE_TOOL_ID: Final = "tool.id"
 
 # OpenInference: span kind, and scores as its annotations (`evaluations.N.evaluation.*`).
 SPAN_KIND: Final = "openinference.span.kind"

@@ -36,6 +36,7 @@ __all__ = [
 
 _MAX_DEPTH: Final = 200  # orjson stops at 254; the rest is head-room for what wraps the value
 _MAX_REPR: Final = 1_000
+_MAX_BITS: Final = 14_000  # Python refuses to write integers of more than 4,300 digits
 _MAX_REPEATS: Final = 100_000
 _STRICT: Final = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _OPTIONS: Final = orjson.OPT_NON_STR_KEYS | orjson.OPT_SERIALIZE_NUMPY | orjson.OPT_PASSTHROUGH_DATACLASS
@@ -328,6 +329,8 @@ def _finite(value: Any) -> Any:
         return {key: _finite(child) for key, child in value.items()}
     if isinstance(value, list):
         return [_finite(child) for child in value]
+    if isinstance(value, int) and value.bit_length() > _MAX_BITS:
+        return f"<integer of {value.bit_length()} bits>"
     return None if isinstance(value, float) and value - value != 0.0 else value
 
 

@@ -83,7 +83,10 @@ def test_a_key_with_dots_slashes_and_brackets_is_reached():
     ("make", "told"),
     [
         (lambda: create("json_similarty", {}), "unknown evaluator 'json_similarty'.*Did you mean 'json_similarity'"),
-        (lambda: create("contains", {"casesensitive": True}), "does not take.*casesensitive"),
+        (
+            lambda: create("contains", {"casesensitive": True}),
+            "'contains' has no 'casesensitive'.*Did you mean 'case_sensitive'",
+        ),
         (lambda: JsonSimilarity(name="Bad Name"), "name 'Bad Name' is not allowed.*for example 'json_similarity'"),
         (lambda: ExactMatch(target_output_key=""), "target_output_key is empty"),
         (lambda: JsonSimilarity(default_evaluation_criteria={"x": 1}), "needs 'expected_output'"),

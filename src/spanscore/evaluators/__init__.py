@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Callable, Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from importlib.metadata import entry_points
 from typing import Any, Final, get_type_hints
 
@@ -12,16 +12,30 @@ from spanscore.errors import ConfigurationError
 from spanscore.evaluators.contains import Contains
 from spanscore.evaluators.evaluator import Evaluator, FunctionEvaluator, PreparingEvaluator, evaluator
 from spanscore.evaluators.exact_match import ExactMatch
+from spanscore.evaluators.field_match import FieldMatch
+from spanscore.evaluators.json_diff import JsonDiff
 from spanscore.evaluators.json_similarity import JsonSimilarity
+from spanscore.evaluators.static_json import StaticJson
+from spanscore.evaluators.structured_match import Match, StructuredMatch
+from spanscore.evaluators.tool_calls import ToolCallArgs, ToolCallCount, ToolCallOrder, ToolCallOutput
 
 __all__ = [
     "BUILTIN",
     "Contains",
     "Evaluator",
     "ExactMatch",
+    "FieldMatch",
     "FunctionEvaluator",
+    "JsonDiff",
     "JsonSimilarity",
+    "Match",
     "PreparingEvaluator",
+    "StaticJson",
+    "StructuredMatch",
+    "ToolCallArgs",
+    "ToolCallCount",
+    "ToolCallOrder",
+    "ToolCallOutput",
     "create",
     "evaluator",
 ]
@@ -29,7 +43,15 @@ __all__ = [
 BUILTIN: Final[Mapping[str, Callable[..., Evaluator]]] = {
     "contains": Contains,
     "exact_match": ExactMatch,
+    "field_match": FieldMatch,
+    "json_diff": JsonDiff,
     "json_similarity": JsonSimilarity,
+    "static_json": StaticJson,
+    "structured_match": StructuredMatch,
+    "tool_call_args": ToolCallArgs,
+    "tool_call_count": ToolCallCount,
+    "tool_call_order": ToolCallOrder,
+    "tool_call_output": ToolCallOutput,
 }
 
 _GROUP: Final = "spanscore.evaluators"
@@ -56,8 +78,14 @@ def _check_types(kind: str, factory: Callable[..., Evaluator], settings: Mapping
     """Check the settings of a dataclass against its annotations; nothing else says "no" to a text for a bool."""
     from pydantic import TypeAdapter, ValidationError
 
-    types: Mapping[str, Any] = get_type_hints(factory) if is_dataclass(factory) else {}
-    for name in types.keys() & settings.keys():
+    names: list[str] = [one.name for one in fields(factory) if one.init] if is_dataclass(factory) else []
+    unknown = [name for name in settings if names and name not in names]
+    if unknown:
+        near = difflib.get_close_matches(str(unknown[0]), names, n=1)
+        told = f". Did you mean {near[0]!r}?" if near else ""
+        raise ConfigurationError(f"evaluator {kind!r} has no {unknown[0]!r}; it has {', '.join(names)}{told}")
+    types: Mapping[str, Any] = get_type_hints(factory) if names else {}
+    for name in settings.keys() & types.keys():
         try:
             TypeAdapter(types[name]).validate_python(settings[name], strict=True)
         except ValidationError as error:

@@ -41,11 +41,11 @@ class Evaluator(Protocol):
 class PreparingEvaluator(Evaluator, Protocol):
     """An evaluator that works faster when the expected value is known long before the outputs."""
 
-    def prepare(self, expected: Any) -> Callable[[Any], Score]:
+    def prepare(self, expected: Any) -> Callable[[Any], Score] | None:
         """Return a function from output to score, equal to ``evaluate(output, expected)``.
 
-        The function must take live Python values, change nothing, call no code of the user's, and
-        return a new Score each time.
+        The function takes JSON values, changes nothing, calls no code of the user's, and returns a
+        new Score each time. None: there is none for these settings; `evaluate` is called.
         """
         ...
 

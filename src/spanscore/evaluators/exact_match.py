@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from spanscore.errors import EvaluationError
 from spanscore.evaluators.evaluator import check_name
 from spanscore.evaluators.target import Target, check_target, select
 from spanscore.json_text import plain, serialise
@@ -93,13 +94,26 @@ def text_form(value: Any) -> str:
 
 
 def compat_form(value: Any) -> Any:
-    """Return the value as UiPath sees it: every number but booleans a float, every tuple a list."""
+    """Return the value as UiPath sees it: every number but booleans a float, every tuple a list.
+
+    Raises:
+        EvaluationError: an integer that no float holds, or a value that is nested too deep.
+    """
+    try:
+        return _compat_form(value)
+    except OverflowError:
+        raise EvaluationError("an integer is too large for a float, which the reference implementation needs") from None
+    except RecursionError:
+        raise EvaluationError("a value is nested too deep, or holds itself") from None
+
+
+def _compat_form(value: Any) -> Any:
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         return float(value)
     if isinstance(value, dict):
-        return {key: compat_form(child) for key, child in value.items()}
+        return {key: _compat_form(child) for key, child in value.items()}
     if isinstance(value, (list, tuple)):
-        return [compat_form(child) for child in value]
+        return [_compat_form(child) for child in value]
     return value
 
 

@@ -11,9 +11,10 @@ from math import isfinite
 from operator import itemgetter
 from typing import Any, Final, overload
 
+from spanscore.evaluators.explanation import SHOWN_CHARACTERS, shown
 from spanscore.evaluators.leaves import leaf_similarity, number_similarity, text_similarity
 from spanscore.evaluators.tree_code import Container, Miss, compiled, get
-from spanscore.json_text import plain, serialise
+from spanscore.json_text import plain
 from spanscore.score import FieldReason, FieldScore
 from spanscore.step import MISSING
 
@@ -25,7 +26,6 @@ _NUMBERS: Final = frozenset({int, float})
 _USES_BEFORE_CODE: Final = 20  # making code takes as long as a few hundred comparisons
 _MAX_LEAVES_OF_CODE: Final = 500
 _SHOWN: Final = 3
-_SHOWN_CHARACTERS: Final = 80
 
 
 class _NotPlainError(Exception):
@@ -140,17 +140,17 @@ class ExpectedTree:
         parts = []
         for index, actual, _ in worst:
             expected = told.get(index) or self._expected_text(index)
-            if type(actual) is str and len(actual) <= _SHOWN_CHARACTERS:  # the common case, without a call
+            if type(actual) is str and len(actual) <= SHOWN_CHARACTERS:  # the common case, without a call
                 parts.append(f'{expected}got "{actual}"')
             else:
-                parts.append(expected + ("missing" if actual is MISSING else "got " + _shown(actual)))
+                parts.append(expected + ("missing" if actual is MISSING else "got " + shown(actual)))
         if len(misses) > _SHOWN:
             parts.append(f"{len(misses) - _SHOWN} more")
         return "; ".join(parts)
 
     def _expected_text(self, index: int) -> str:
         path, expected = self.leaves[index]
-        text = self._told[index] = f"{path or '(whole)'}: expected {_shown(expected)}, "
+        text = self._told[index] = f"{path or '(whole)'}: expected {shown(expected)}, "
         return text
 
 
@@ -195,26 +195,34 @@ def _escaped(key: Any) -> str:
 
 
 class LeafFields(Sequence[FieldScore]):
-    """The FieldScore of every leaf, made when first looked at; most never are."""
+    """The FieldScore of every leaf, made when first looked at; most never are.
 
-    __slots__ = ("_fields", "_misses", "_tree")
+    Args:
+        tree: the expected value; a JSON value is made a tree when it is needed.
+        total: number of leaves.
+        misses: the leaves that the output does not equal.
+    """
 
-    def __init__(self, tree: ExpectedTree, misses: list[Miss]) -> None:
+    __slots__ = ("_fields", "_misses", "_total", "_tree")
+
+    def __init__(self, tree: Any, total: int, misses: Sequence[tuple[Any, ...]]) -> None:
         self._tree = tree
+        self._total = total
         self._misses = misses
         self._fields: tuple[FieldScore, ...] | None = None
 
     def _all(self) -> tuple[FieldScore, ...]:
         if self._fields is None:
-            missed = {index: (actual, similarity) for index, actual, similarity in self._misses}
+            tree = self._tree if isinstance(self._tree, ExpectedTree) else ExpectedTree(self._tree)
+            missed = {miss[0]: (miss[1], miss[2]) for miss in self._misses}
             self._fields = tuple(
                 _field(path, expected, *missed.get(index, (expected, 1.0)))
-                for index, (path, expected) in enumerate(self._tree.leaves)
+                for index, (path, expected) in enumerate(tree.leaves)
             )
         return self._fields
 
     def __len__(self) -> int:
-        return len(self._tree.leaves)
+        return self._total
 
     @overload
     def __getitem__(self, index: int) -> FieldScore: ...
@@ -256,14 +264,4 @@ def _kind(value: Any) -> type:
     return float if type(value) is int else type(value)
 
 
-_by_similarity: Final = itemgetter(2)
-
-
-def _shown(value: Any) -> str:
-    kind = type(value)
-    if kind is str:
-        return f'"{value}"' if len(value) <= _SHOWN_CHARACTERS else f'"{value[:_SHOWN_CHARACTERS]}..."'
-    if kind is int or kind is float:
-        return repr(value)
-    text = serialise(value).decode()
-    return text if len(text) <= _SHOWN_CHARACTERS else text[:_SHOWN_CHARACTERS] + "..."
+_by_similarity: Final = itemgetter(2, 0)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import zip_longest
 from math import fsum
-from typing import Any
+from typing import Any, Final
 
 from rapidfuzz.distance import Levenshtein
 
@@ -15,6 +15,7 @@ from spanscore.errors import ConfigurationError, EvaluationError
 from spanscore.evaluators.evaluator import check_name
 from spanscore.evaluators.exact_match import compat_form, select_from
 from spanscore.evaluators.expected_tree import ExpectedTree, LeafFields
+from spanscore.evaluators.leaf_walk import LeafWalk
 from spanscore.evaluators.leaves import ZERO
 from spanscore.evaluators.target import check_target
 from spanscore.json_text import parse_json, plain
@@ -81,7 +82,15 @@ class JsonSimilarity:
 
     def evaluate(self, output: Any, expected: Any, *, step: Step | None = None) -> Score:
         """Return the score; raise EvaluationError for a target that is not there, or text that is no JSON."""
-        return self.prepare(expected)(output)
+        if self.target_output_key != "*" or self.line_by_line or self.compat or expected is None or expected is MISSING:
+            return self.prepare(expected)(output)
+        if isinstance(expected, (dict, list)) and type(output) is str:
+            output = parse_json(output)
+        try:
+            walk = LeafWalk(expected, output)
+        except RecursionError:
+            raise EvaluationError(_TOO_DEEP) from None
+        return self._scored(expected, walk.total, walk.misses, walk.explain())
 
     def prepare(self, expected: Any) -> Callable[[Any], Score]:
         """Return a function from output to score, equal to `evaluate` and several times faster."""
@@ -93,9 +102,9 @@ class JsonSimilarity:
         if self.compat:
             return partial(self._score_compat, expected)
         if self.target_output_key == "*":
-            return partial(self._score, ExpectedTree(expected), isinstance(expected, (dict, list)))
+            return partial(self._score, _tree(expected), isinstance(expected, (dict, list)))
         wanted = select_from(_as_json(expected), self.target_output_key, "expected", compat=False)
-        return partial(self._score_target, ExpectedTree(wanted), isinstance(wanted, (dict, list)))
+        return partial(self._score_target, _tree(wanted), isinstance(wanted, (dict, list)))
 
     def _default(self) -> Any:
         criteria = self.default_evaluation_criteria or {}
@@ -105,13 +114,15 @@ class JsonSimilarity:
         if wants_json and type(output) is str:
             output = parse_json(output)
         misses = tree.compare(output)
-        total = len(tree.leaves)
+        return self._scored(tree, len(tree.leaves), misses, tree.explain(misses))
+
+    def _scored(self, tree: Any, total: int, misses: Sequence[tuple[Any, ...]], explanation: str) -> Score:
         matched = total - len(misses) + fsum([miss[2] for miss in misses]) if misses else float(total)
         return new_score(
             self.name,
             matched / total,
-            explanation=tree.explain(misses),
-            fields=LeafFields(tree, misses),
+            explanation=explanation,
+            fields=LeafFields(tree, total, misses),
             metrics={"matched_leaves": matched, "total_leaves": float(total)},
             version="1",
         )
@@ -156,10 +167,8 @@ class JsonSimilarity:
             output = select_from(output, self.target_output_key, "output", compat=True)
         try:
             matched, total = _compare_compat(compat_form(expected), compat_form(output))
-        except OverflowError:
-            raise EvaluationError(
-                "an integer is too large for a float, which the reference implementation needs"
-            ) from None
+        except RecursionError:
+            raise EvaluationError(_TOO_DEEP) from None
         value = 1.0 if total == 0 else _clamp(matched / total)
         return Score(
             evaluator=self.name,
@@ -168,6 +177,16 @@ class JsonSimilarity:
             metrics={"matched_leaves": float(matched), "total_leaves": float(total)},
             version=self.version,
         )
+
+
+_TOO_DEEP: Final = "a value is nested too deep to compare; about 250 levels are allowed"
+
+
+def _tree(expected: Any) -> ExpectedTree:
+    try:
+        return ExpectedTree(expected)
+    except RecursionError:
+        raise EvaluationError(_TOO_DEEP) from None
 
 
 def _as_json(value: Any) -> Any:
