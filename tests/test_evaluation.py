@@ -5,7 +5,19 @@ import logging
 
 import pytest
 
-from spanscore import EvaluationError, ExactMatch, Expectations, JsonSimilarity, Score, Step, evaluate_step, evaluator
+from spanscore import (
+    EvaluationError,
+    ExactMatch,
+    Expectations,
+    JsonSimilarity,
+    Score,
+    Step,
+    StructuredMatch,
+    evaluate_output,
+    evaluate_step,
+    evaluator,
+    expecting,
+)
 from spanscore.score import LABELS, worst_label
 
 
@@ -129,3 +141,32 @@ def test_a_verdict_that_is_given_up_is_skipped():
 
     evaluation = _evaluate(1, _bound(judge)).abandoned("shutdown")
     assert [(score.label, score.reason) for score in evaluation.scores] == [("skipped", "shutdown")]
+
+
+def test_an_expected_value_that_only_shows_to_be_wrong_at_run_time_is_an_error_on_the_span(pipeline):
+    @evaluate_output(evaluators=[StructuredMatch()], threshold=0.5, name="agent", tracer_provider=pipeline.provider)
+    def agent():
+        return {"total": 1}
+
+    with expecting({"total": {"$match": "nmber", "value": 1}}):
+        agent()
+    found = pipeline.attributes("agent")
+    assert found["spanscore.structured_match.error.type"] == "ConfigurationError"
+    assert "unknown comparator 'nmber'" in found["spanscore.structured_match.explanation"]
+
+
+def test_a_field_may_be_judged_and_the_span_waits_for_it(pipeline):
+    async def judge(output, expected):
+        await asyncio.sleep(0)
+        return 0.5
+
+    match = StructuredMatch(rules={"/reply": {"compare": judge}, "/code": {"compare": lambda out, want: out == want}})
+
+    @evaluate_output(
+        evaluators=[match], expected={"reply": "yes", "code": 1}, name="agent", tracer_provider=pipeline.provider
+    )
+    def agent():
+        return {"reply": "indeed", "code": 1}
+
+    agent()
+    assert pipeline.attributes("agent")["spanscore.structured_match.score"] == 0.75

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any
 
 from spanscore.content import export_text
-from spanscore.errors import ConfigurationError, EvaluationError
+from spanscore.errors import ConfigurationError, SpanscoreError
 from spanscore.evaluators.evaluator import Evaluator, FunctionEvaluator, PreparingEvaluator
 from spanscore.json_text import serialise
 from spanscore.score import Score
@@ -136,9 +136,9 @@ def _prepared(evaluator: Evaluator, expected: Any) -> Callable[[Any], Score] | N
         return None
     try:
         return evaluator.prepare(expected)
-    except EvaluationError as error:
+    except SpanscoreError as error:
         return partial(_raise, error)
 
 
-def _raise(error: EvaluationError, _output: Any) -> Score:
+def _raise(error: SpanscoreError, _output: Any) -> Score:
     raise error

@@ -12,7 +12,7 @@ from time import perf_counter
 from typing import Any, Final, get_args
 
 from spanscore.checks import Bound, Check
-from spanscore.errors import EvaluationError
+from spanscore.errors import EvaluationError, SpanscoreError
 from spanscore.score import Label, Score, SkipReason, worst_label
 from spanscore.step import Step
 
@@ -236,7 +236,7 @@ def _skipped(check: Check, reason: SkipReason, explanation: str) -> Score:
 
 def _failed(check: Check, error: BaseException) -> Score:
     """Return an error score. Only messages written for it stand on a span; the log has the rest."""
-    ours = isinstance(error, EvaluationError)
+    ours = isinstance(error, SpanscoreError)
     kind = (check.name, type(error))
     if kind not in _logged:
         _logged.add(kind)
