@@ -82,7 +82,7 @@ class ExpectedTree:
                 keys=tuple(name for name, _, _ in together),
                 values=tuple(value for _, value, _ in together),
                 indexes=tuple(index for _, _, index in together),
-                positions=range(len(together)),
+                flags=tuple(at for at, (_, value, _) in enumerate(together) if type(value) is bool),
                 others=tuple(others),
             )
         )
@@ -106,7 +106,7 @@ class ExpectedTree:
         if self._uses == _USES_BEFORE_CODE and len(self.leaves) <= _MAX_LEAVES_OF_CODE:
             self._code = compiled(self._containers, _compare_leaf, _as_found)
         found: list[Any] = []  # the container of the output at each container of the expected value
-        for parent, key, kind, fetch, keys, values, indexes, positions, others in self._containers:
+        for parent, key, kind, fetch, keys, values, indexes, flags, others in self._containers:
             actual = output if parent < 0 else get(found[parent], key)
             if type(actual) is not kind and not (kind is list and type(actual) is tuple):
                 actual = _as_found(actual)
@@ -121,9 +121,12 @@ class ExpectedTree:
                 except (KeyError, IndexError):
                     leaves = tuple([get(actual, name) for name in keys])
                 if leaves != values:
-                    for at in positions:
-                        if leaves[at] != values[at]:
-                            _compare_leaf(indexes[at], values[at], leaves[at], misses)
+                    for index, expected, value in zip(indexes, values, leaves, strict=True):
+                        if value != expected:
+                            _compare_leaf(index, expected, value, misses)
+                for at in flags:  # 1 and 0 equal booleans in Python
+                    if leaves[at] is not values[at] and leaves[at] == values[at]:
+                        _compare_leaf(indexes[at], values[at], leaves[at], misses)
             for name, expected, index in others:
                 value = get(actual, name)
                 # One object is one value, but for the floats that equal nothing.
@@ -157,8 +160,11 @@ class ExpectedTree:
 def _decided_by_equality(leaf: Any) -> bool:
     """Return True if ``==`` alone tells whether an output equals the leaf.
 
-    Not so for booleans beside 0 and 1, for NaN and infinities, and for empty containers.
+    Not so for 0 and 1, which booleans equal, for NaN and infinities, and for empty containers. Of
+    booleans the container keeps note.
     """
+    if isinstance(leaf, bool):
+        return True
     if isinstance(leaf, float):
         return leaf not in (0, 1) and isfinite(leaf)
     return leaf is None or isinstance(leaf, str) or (isinstance(leaf, int) and leaf not in (0, 1))

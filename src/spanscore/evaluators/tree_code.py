@@ -27,7 +27,7 @@ class Container(NamedTuple):
     keys: tuple[Any, ...]
     values: tuple[Any, ...]
     indexes: tuple[int, ...]
-    positions: range
+    flags: tuple[int, ...]  # places among those of the booleans
     others: tuple[tuple[Any, Any, int], ...]  # key, expected value and index of the other leaves
 
 
@@ -82,13 +82,10 @@ def _container_code(number: int, container: Container, names: dict[str, Any]) ->
     lines = [] if container.parent < 0 else [f" {name} = get(c{container.parent}, K{number})"]
     wrong = f"type({name}) is not dict" if is_object else f"type({name}) is not list and type({name}) is not tuple"
     lines += [f" if {wrong}:", f"  lost(C{number}, {name}, misses)", f"  {name} = MISSING", " else:"]
-    others: Sequence[tuple[Any, Any, int]] = container.others
-    together = [*zip(container.keys, container.values, container.indexes, strict=True)]
-    together += [other for other in others if type(other[1]) is bool]
-    if len(together) > 1:
+    if container.keys:
+        together = [*zip(container.keys, container.values, container.indexes, strict=True)]
         lines += _together_code(number, together, names)
-        others = [other for other in others if type(other[1]) is not bool]
-    for key, expected, index in others:
+    for key, expected, index in container.others:
         names[f"K_{index}"], names[f"E{index}"] = key, expected
         lines += [f"  v = get({name}, K_{index})", f"  if v is not E{index} or type(v) is float:"]
         lines += [f"   leaf({index}, E{index}, v, misses)"]
