@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, Final
 
-import orjson
-
 from spanscore import attributes as names
+from spanscore.conventions import Events, read
 from spanscore.errors import OutputDecodeError
 from spanscore.json_text import shortened
 from spanscore.step import MISSING, Step
@@ -46,69 +45,60 @@ def sha256(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()
 
 
-def from_attributes(name: str, found: Mapping[str, Any], error: str | None, max_length: int | None) -> Step:
-    """Return the Step that a span's attributes describe; input and output may be MISSING.
+def from_attributes(
+    name: str,
+    found: Mapping[str, Any],
+    error: str | None,
+    max_length: int | None,
+    *,
+    events: Events = (),
+    scope: str = "",
+    trace_id: str | None = None,
+    duration_s: float | None = None,
+) -> Step:
+    """Return the Step that a span describes; input and output may be MISSING.
 
     Args:
         name: span name.
         found: attributes of the span.
         error: class name of the exception that ended the span, or None.
         max_length: the length limit for attribute values that was in force, in characters.
+        events: events of the span, as (name, attributes).
+        scope: name of its instrumentation scope.
+        trace_id: id of the trace, hexadecimal.
+        duration_s: how long the operation took.
 
     Raises:
-        OutputDecodeError: the output was cut by that limit.
+        OutputDecodeError: the output was cut, by that limit or for export.
+
+    >>> said = '[{"role": "assistant", "parts": [{"type": "text", "content": "Paris"}]}]'
+    >>> from_attributes("chat", {"gen_ai.output.messages": said}, None, None).output
+    'Paris'
     """
-    output = _first(found, _OUTPUT_KEYS)
-    if isinstance(output, str):
-        if max_length is not None and len(output) >= max_length:
-            raise OutputDecodeError(
-                f"the recorded output was cut at {max_length} characters; raise "
-                "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT or OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
-            )
-        if names.OUTPUT_SHA256 in found:
-            raise OutputDecodeError("the recorded output was cut for export; score it where it was captured")
-        output = _decoded(output, found.get(names.OUTPUT_MIME_TYPE))
-    recorded = _first(found, _INPUT_KEYS)
+    copy = getattr(found, "copy", None)  # the SDK's own mapping takes a lock at each look
+    found = copy() if copy is not None else dict(found)
+    recorded = read(found, events, scope)
+    raw = found.get(recorded.key, recorded.output)
+    if isinstance(raw, str) and max_length is not None and len(raw) >= max_length:
+        raise OutputDecodeError(
+            f"the recorded output was cut at {max_length} characters; raise "
+            "OTEL_SPAN_ATTRIBUTE_VALUE_LENGTH_LIMIT or OTEL_ATTRIBUTE_VALUE_LENGTH_LIMIT"
+        )
+    if recorded.key == names.OUTPUT_VALUE and names.OUTPUT_SHA256 in found:
+        raise OutputDecodeError("the recorded output was cut for export; score it where it was captured")
+    told = {names.TOOL_NAME: recorded.tool, names.TOOL_CALL_ID: recorded.tool_call_id}
+    missing = {key: value for key, value in told.items() if value and key not in found}
     return Step(
         name=name,
-        operation=str(found.get(names.OPERATION_NAME, "")),
-        input=_decoded(recorded, None) if isinstance(recorded, str) else recorded,
-        output=output,
+        operation=recorded.operation,
+        input=MISSING if names.INPUT_SHA256 in found else recorded.input,  # what was cut is not what went in
+        output=recorded.output,
         error=error,
-        attributes=found,
+        attributes={**found, **missing} if missing else found,
+        convention="" if recorded.convention is None else recorded.convention.name,
+        trace_id=trace_id,
+        duration_s=duration_s,
     )
-
-
-# First hit wins. Whole conventions are added here, a line each.
-_OUTPUT_KEYS: Final = (
-    names.OUTPUT_VALUE,
-    names.TOOL_CALL_RESULT,
-    "traceloop.entity.output",
-    "gen_ai.completion",
-)
-_INPUT_KEYS: Final = (
-    names.INPUT_VALUE,
-    names.TOOL_CALL_ARGUMENTS,
-    "traceloop.entity.input",
-    "gen_ai.prompt",
-)
-
-
-def _first(found: Mapping[str, Any], keys: Sequence[str]) -> Any:
-    for key in keys:
-        if key in found:
-            return found[key]
-    return MISSING
-
-
-def _decoded(text: str, mime: object) -> Any:
-    """Parse what says it is JSON, or looks like an object or a list; leave the rest as text."""
-    if mime == names.MIME_TEXT or not (mime == names.MIME_JSON or text[:1] in ("{", "[")):
-        return text
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return text
 
 
 def _valid(text: str) -> str:
