@@ -10,7 +10,8 @@ from pathlib import Path
 
 import report
 
-WORKLOADS = ("capture", "foreign", "unmatched", "importing", "similarity", "memory")
+WORKLOADS = ("capture", "foreign", "unmatched", "importing", "similarity", "judges", "memory", "attacks")
+PEERS = ("peers", "langchain_handlers")
 
 
 def main() -> None:
@@ -18,14 +19,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("name", nargs="*", help=f"{', '.join(WORKLOADS)}; all of them by default")
     parser.add_argument("--quick", action="store_true", help="few rounds: shows that it runs, not how fast")
-    parser.add_argument("--peers", action="store_true", help="peers of W1, installed into .bench/ on first use")
+    parser.add_argument("--peers", action="store_true", help="peers of W1 and W3, installed into .bench/ on first use")
     parser.add_argument("--output", type=Path, help="write the Markdown to this file too")
     options = parser.parse_args()
-    unknown = set(options.name) - {*WORKLOADS, "peers"}
+    unknown = set(options.name) - {*WORKLOADS, *PEERS}
     if unknown:
-        parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join(WORKLOADS)} and peers")
+        parser.error(f"no workload {', '.join(sorted(unknown))}; there are {', '.join((*WORKLOADS, *PEERS))}")
     names = options.name or ([] if options.peers else WORKLOADS)
-    names = [*names, *(["peers"] if options.peers and "peers" not in names else [])]
+    names = [*names, *(name for name in PEERS if options.peers and name not in names)]
     parts = [
         f"# Benchmarks\n\n{report.environment()}. Median and spread over rounds; ratios are contender / baseline.\n"
     ]
