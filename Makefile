@@ -29,7 +29,7 @@ e2e: .venv/e2e ## real backends: large installs, subprocesses on loopback
 bench: .venv/dev ## ratios against floors, 6 minutes
 	$(RUN) python benchmarks/run.py
 
-bench-peers: .venv/dev ## the same call under other libraries, installed into .bench
+bench-peers: .venv/dev ## the same call, and LangChain's runs, under other libraries, installed into .bench
 	$(RUN) python benchmarks/run.py --peers
 
 format: .venv/dev

@@ -25,13 +25,17 @@ from spanscore.evaluators import (
     evaluator,
 )
 from spanscore.expectations import Expectation, Expectations
+from spanscore.otel.call import Call
 from spanscore.otel.capture import capture, evaluate_output, expecting, in_current_context
 from spanscore.otel.processor import EvaluatorSpanProcessor
+from spanscore.otel.recorder import CallRecorder
 from spanscore.otel.setup import configure, install
 from spanscore.score import FieldScore, Score
 from spanscore.step import MISSING, Step, Trajectory
 
 __all__ = [
+    "Call",
+    "CallRecorder",
     "Cases",
     "ConfigurationError",
     "Contains",

@@ -10,7 +10,7 @@ from typing import Any
 
 from spanscore.content import export_text
 from spanscore.errors import ConfigurationError, SpanscoreError
-from spanscore.evaluators.evaluator import Evaluator, FunctionEvaluator, PreparingEvaluator
+from spanscore.evaluators.evaluator import Evaluator, FunctionEvaluator, PreparingEvaluator, needs_trajectory
 from spanscore.json_text import serialise
 from spanscore.score import Score
 from spanscore.step import MISSING
@@ -33,6 +33,7 @@ class Check:
         threshold: 0..1 or None.
         weight: share in the mean score of a span.
         lacks_expected: it needs an expected value and there is none.
+        needs_trajectory: it looks at the steps of the run.
         run: function from a live output to a score, or None where `Evaluator.evaluate` is called.
     """
 
@@ -44,6 +45,7 @@ class Check:
     threshold: float | None
     weight: float
     lacks_expected: bool
+    needs_trajectory: bool
     run: Callable[[Any], Score] | None
 
 
@@ -57,6 +59,7 @@ class Bound:
         expected_bytes: length of the expected value as JSON; 0 if there is none.
         checks: one an evaluator.
         calls_user_code: an evaluator runs code that is not spanscore's.
+        needs_trajectory: an evaluator looks at the steps of the run.
     """
 
     id: str
@@ -64,6 +67,7 @@ class Bound:
     expected_bytes: int
     checks: tuple[Check, ...]
     calls_user_code: bool
+    needs_trajectory: bool
 
 
 def bind(id: str, evaluators: Sequence[Evaluator], expected: Any, *, threshold: float | None, weight: float) -> Bound:
@@ -81,6 +85,7 @@ def bind(id: str, evaluators: Sequence[Evaluator], expected: Any, *, threshold: 
         expected_bytes=len(data or b""),
         checks=checks,
         calls_user_code=any(check.run is None for check in checks),
+        needs_trajectory=any(check.needs_trajectory for check in checks),
     )
 
 
@@ -106,6 +111,7 @@ def _check(
         threshold=threshold,
         weight=weight,
         lacks_expected=lacks_expected,
+        needs_trajectory=needs_trajectory(evaluator),
         run=None if lacks_expected else _prepared(evaluator, expected),
     )
 
@@ -115,8 +121,9 @@ def _digest(data: bytes) -> str:
 
 
 def _needs_expected(evaluator: Evaluator) -> bool:
-    if isinstance(evaluator, FunctionEvaluator):
-        return evaluator.needs_expected
+    needs = getattr(evaluator, "needs_expected", None)
+    if needs is not None:
+        return bool(needs)
     return getattr(evaluator, "default_evaluation_criteria", None) is None
 
 
@@ -126,8 +133,8 @@ def _configuration(evaluator: Evaluator) -> bytes:
     if isinstance(evaluator, FunctionEvaluator):
         settings = [evaluator.function.__module__, evaluator.function.__qualname__]
     else:
-        known = getattr(type(evaluator), "__dataclass_fields__", ())
-        settings = [settings, {name: getattr(evaluator, name) for name in known}]
+        known = getattr(type(evaluator), "__dataclass_fields__", {})
+        settings = [settings, {name: getattr(evaluator, name) for name, field in known.items() if field.compare}]
     return serialise(settings)
 
 

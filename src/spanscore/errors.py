@@ -2,7 +2,20 @@
 
 from __future__ import annotations
 
-__all__ = ["ConfigurationError", "EvaluationError", "MissingDependencyError", "OutputDecodeError", "SpanscoreError"]
+from typing import Any
+
+__all__ = [
+    "ConfigurationError",
+    "EvaluationError",
+    "JudgeBudgetError",
+    "JudgeCallError",
+    "JudgeError",
+    "JudgeResponseError",
+    "JudgeTimeoutError",
+    "MissingDependencyError",
+    "OutputDecodeError",
+    "SpanscoreError",
+]
 
 
 class SpanscoreError(Exception):
@@ -27,3 +40,57 @@ class EvaluationError(SpanscoreError):
 
 class OutputDecodeError(EvaluationError):
     """The evaluator needs JSON and the output is not, or was cut before it could be read."""
+
+
+class JudgeError(EvaluationError):
+    """A judge gave no verdict; the kinds below say why. It is a state, never a score.
+
+    Attributes:
+        usage: what its calls used all the same (`Usage`); None if there was no call.
+    """
+
+    usage: Any = None
+
+
+class JudgeBudgetError(JudgeError):
+    """A call might have passed a hard budget, so it was not made."""
+
+
+class JudgeCallError(JudgeError):
+    """The endpoint was not reached, or answered with an error.
+
+    Attributes:
+        status: HTTP status; None if there was no answer.
+        code: the endpoint's own word for the error, such as ``insufficient_quota``.
+        param: the part of the request that it does not take, such as ``response_format``.
+        retry_after_s: how long it asks to be left alone, in seconds.
+        transient: whether the same call may succeed later.
+        sent: whether the endpoint may have got the request, and charge for it.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        param: str | None = None,
+        retry_after_s: float | None = None,
+        transient: bool = False,
+        sent: bool = True,
+    ) -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+        self.param = param
+        self.retry_after_s = retry_after_s
+        self.transient = transient
+        self.sent = sent
+
+
+class JudgeTimeoutError(JudgeError):
+    """There was no verdict before the deadline."""
+
+
+class JudgeResponseError(JudgeError):
+    """The judge answered, and the answer is no valid verdict."""

@@ -11,10 +11,13 @@ from dataclasses import dataclass, replace
 from time import perf_counter
 from typing import Any, Final, get_args
 
+import orjson
+
 from spanscore.checks import Bound, Check
-from spanscore.errors import EvaluationError, SpanscoreError
+from spanscore.errors import EvaluationError, JudgeError, SpanscoreError
+from spanscore.evaluators.llm_judge.bench import usage_metrics
 from spanscore.score import Label, Score, SkipReason, worst_label
-from spanscore.step import Step
+from spanscore.step import MISSING, Step
 
 __all__ = ["Evaluation", "evaluate_live", "evaluate_step", "fail_step", "skip_step"]
 
@@ -36,6 +39,7 @@ class Evaluation:
         score: weighted mean of the values, None unless every score has one.
         duration_s: time that the evaluators took, verdicts included, in seconds.
         awaited: verdicts still to come, by position in ``scores``; those are ``pending``.
+        convention: name of the convention under which the span recorded the output; "" where there is none.
     """
 
     bounds: Sequence[Bound]
@@ -45,14 +49,16 @@ class Evaluation:
     score: float | None
     duration_s: float = 0.0
     awaited: Sequence[tuple[int, Awaitable[Any]]] = ()
+    convention: str = ""
 
     async def settled(self) -> Evaluation:
         """Return the evaluation with every awaited verdict in; raises only what cancels it."""
         started = perf_counter()
         scores = list(self.scores)
-        for position, verdict in self.awaited:
-            scores[position] = await _awaited(self.checks[position], verdict)
-        return _evaluation(self.bounds, self.checks, scores, self.duration_s + perf_counter() - started)
+        verdicts = [_awaited(self.checks[position], verdict) for position, verdict in self.awaited]
+        for (position, _), score in zip(self.awaited, await asyncio.gather(*verdicts), strict=True):
+            scores[position] = score
+        return self._with(scores, self.duration_s + perf_counter() - started)
 
     def abandoned(self, reason: SkipReason) -> Evaluation:
         """Return the evaluation with every awaited verdict given up for ``reason``."""
@@ -68,7 +74,10 @@ class Evaluation:
             if inspect.iscoroutine(verdict) and inspect.getcoroutinestate(verdict) == inspect.CORO_CREATED:
                 verdict.close()
             scores[position] = instead(self.checks[position])
-        return _evaluation(self.bounds, self.checks, scores, self.duration_s)
+        return self._with(scores, self.duration_s)
+
+    def _with(self, scores: Sequence[Score], duration_s: float) -> Evaluation:
+        return replace(_evaluation(self.bounds, self.checks, scores, duration_s), convention=self.convention)
 
 
 def evaluate_step(step: Step, bounds: Sequence[Bound]) -> Evaluation:
@@ -81,21 +90,57 @@ def evaluate_step(step: Step, bounds: Sequence[Bound]) -> Evaluation:
     Args:
         step: what was captured, with the JSON value of the output.
         bounds: expectations with their expected values, at least one. Where two have an evaluator
-            of the same name, the second is left out.
+            of the same name, the second is left out. Where the output is not known, those that do
+            not look at the steps of the run are skipped.
     """
-    return evaluate_live(step.output, bounds, lambda: step)
+    if step.output is MISSING:
+        return _evaluate_without_output(step, bounds)
+    inside = _json_of(step.output) if step.convention and type(step.output) is str else MISSING
+    found = evaluate_live(step.output, bounds, lambda: step, inside)
+    return replace(found, convention=step.convention) if step.convention else found
 
 
-def evaluate_live(output: Any, bounds: Sequence[Bound], describe: Callable[[], Step]) -> Evaluation:
+def _evaluate_without_output(step: Step, bounds: Sequence[Bound]) -> Evaluation:
+    """Return what can be said of a step whose output was not recorded: what its run tells."""
+    skipped = skip_step(bounds, "no_content", "the span holds no output", convention=step.convention)
+    wanted = [replace(bound, checks=tuple(c for c in bound.checks if c.needs_trajectory)) for bound in bounds]
+    if not any(bound.checks for bound in wanted):
+        return skipped
+    scored = evaluate_live(MISSING, wanted, lambda: step)
+    by_name = {score.evaluator: (score, position) for position, score in enumerate(scored.scores)}
+    places = {check.name: position for position, check in enumerate(skipped.checks)}
+    scores = [by_name[score.evaluator][0] if score.evaluator in by_name else score for score in skipped.scores]
+    awaited = [(places[scored.checks[position].name], verdict) for position, verdict in scored.awaited]
+    found = _evaluation(bounds, skipped.checks, scores, scored.duration_s, awaited)
+    return replace(found, convention=step.convention)
+
+
+def _json_of(text: str) -> Any:
+    """Return the object or list that a recorded text is, MISSING for any other text."""
+    try:
+        return orjson.loads(text) if text.lstrip()[:1] in ("{", "[") else MISSING
+    except ValueError:
+        return MISSING
+
+
+def evaluate_live(
+    output: Any, bounds: Sequence[Bound], describe: Callable[[], Step], inside: Any = MISSING
+) -> Evaluation:
     """Return the scores of ``output``, a live Python object, like `evaluate_step`.
 
     Evaluators that were prepared see the live object. For the others ``describe`` is called, once,
     and gives the Step with the JSON value of the output.
+
+    Args:
+        output: what is scored.
+        bounds: expectations with their expected values.
+        describe: gives the Step.
+        inside: the object or list that the output is the text of, for evaluators that expect one.
     """
     started = perf_counter()
     checks = bounds[0].checks if len(bounds) == 1 else _distinct(bounds)
     if len(checks) == 1 and checks[0].run is not None:  # by far the most common case
-        score = _prepared_score(checks[0], output)
+        score = _prepared_score(checks[0], output if inside is MISSING else _offered(checks[0], output, inside))
         return Evaluation(
             bounds=bounds,
             checks=checks,
@@ -109,7 +154,7 @@ def evaluate_live(output: Any, bounds: Sequence[Bound], describe: Callable[[], S
     awaited: list[tuple[int, Awaitable[Any]]] = []
     for position, check in enumerate(checks):
         if check.run is not None:
-            scores.append(_prepared_score(check, output))
+            scores.append(_prepared_score(check, output if inside is MISSING else _offered(check, output, inside)))
             continue
         if check.lacks_expected:
             scores.append(_skipped(check, "no_expected", ""))
@@ -119,7 +164,11 @@ def evaluate_live(output: Any, bounds: Sequence[Bound], describe: Callable[[], S
         except BaseException as error:  # the output cannot be read back
             scores.append(_failed(check, error))
             continue
-        result = _called(check, step)
+        if check.needs_trajectory and step.trajectory is not None and step.trajectory.dropped:
+            scores.append(_skipped(check, "incomplete", f"{step.trajectory.dropped} steps of the run were not kept"))
+            continue
+        offered = output if inside is MISSING else _offered(check, output, inside)
+        result = _called(check, step if offered is output else replace(step, output=offered))
         if isinstance(result, Score):
             scores.append(result)
         else:
@@ -128,10 +177,17 @@ def evaluate_live(output: Any, bounds: Sequence[Bound], describe: Callable[[], S
     return _evaluation(bounds, checks, scores, perf_counter() - started, awaited)
 
 
-def skip_step(bounds: Sequence[Bound], reason: SkipReason, explanation: str = "") -> Evaluation:
+def _offered(check: Check, output: Any, inside: Any) -> Any:
+    return inside if isinstance(check.expected, (dict, list)) else output
+
+
+def skip_step(
+    bounds: Sequence[Bound], reason: SkipReason, explanation: str = "", *, convention: str = ""
+) -> Evaluation:
     """Return an evaluation in which every evaluator is skipped for ``reason``."""
     checks = _distinct(bounds)
-    return _evaluation(bounds, checks, [_skipped(check, reason, explanation) for check in checks])
+    scores = [_skipped(check, reason, explanation) for check in checks]
+    return replace(_evaluation(bounds, checks, scores), convention=convention)
 
 
 def fail_step(bounds: Sequence[Bound], error: BaseException) -> Evaluation:
@@ -155,16 +211,18 @@ def _evaluation(
     duration_s: float = 0.0,
     awaited: Sequence[tuple[int, Awaitable[Any]]] = (),
 ) -> Evaluation:
-    values = [score.value for score in scores if score.value is not None]
+    # What was not sampled says nothing of the step: it leaves label and mean to the others.
+    counted = [pair for pair in zip(checks, scores, strict=True) if pair[1].reason != "not_sampled"]
+    counted = counted or list(zip(checks, scores, strict=True))
+    values = [(check.weight, score.value) for check, score in counted if score.value is not None]
     mean = None
-    if len(values) == len(scores):
-        total = sum(check.weight for check in checks)
-        mean = sum(check.weight * value for check, value in zip(checks, values, strict=True)) / total
+    if len(values) == len(counted):
+        mean = sum(weight * value for weight, value in values) / sum(weight for weight, _ in values)
     return Evaluation(
         bounds=bounds,
         checks=checks,
         scores=tuple(scores),
-        label=worst_label([score.label for score in scores]),
+        label=worst_label([score.label for _, score in counted]),
         score=mean,
         duration_s=duration_s,
         awaited=awaited,
@@ -252,4 +310,5 @@ def _failed(check: Check, error: BaseException) -> Score:
         explanation=str(error) if ours else f"the evaluator raised {type(error).__name__}; see the log",
         version=check.evaluator.version,
         error_type=type(error).__name__,
+        metrics=usage_metrics(error.usage) if isinstance(error, JudgeError) else {},
     )

@@ -12,7 +12,7 @@ from typing import Any, Final
 from spanscore.cases import Cases
 from spanscore.checks import Bound, bind, check_fit
 from spanscore.errors import ConfigurationError
-from spanscore.evaluators.evaluator import Evaluator, check_name
+from spanscore.evaluators.evaluator import Evaluator, check_name, needs_trajectory
 from spanscore.json_text import strict_json
 from spanscore.step import MISSING
 
@@ -30,12 +30,13 @@ class Expectation:
         span_name: exact span name, or a glob (``*``, ``?``, ``[...]``).
         evaluators: at least one, with different names.
         expected: JSON value, or MISSING if it comes from ``cases`` or from `spanscore.expecting`.
-        where: attributes that the span must have, with exactly these values.
+        where: attributes that the span must have, with exactly these values; of a list, one item is enough.
         cases: expected values by test-case id, looked up with ``case_key``.
         case_key: key of the span attribute or baggage entry that holds the test-case id.
         threshold: 0..1; a value at or above it passes. None: the score is neither pass nor fail.
         weight: share in the mean score of a span, > 0.
         id: name of the expectation on the span; made from the span name where it is "".
+        needs_trajectory: an evaluator looks at the steps of the run.
 
     Raises:
         ConfigurationError: a setting is wrong.
@@ -50,10 +51,12 @@ class Expectation:
     threshold: float | None = None
     weight: float = 1.0
     id: str = ""
+    needs_trajectory: bool = field(default=False, init=False)
     _bound: dict[Any, Bound] = field(default_factory=dict, init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         _check_settings(self)
+        object.__setattr__(self, "needs_trajectory", any(map(needs_trajectory, self.evaluators)))
         if self.expected is not MISSING:
             value = strict_json(self.expected, f"the expected value for {self.span_name!r}")
             object.__setattr__(self, "expected", value)
@@ -62,7 +65,7 @@ class Expectation:
 
     def matches(self, attributes: Mapping[str, Any]) -> bool:
         """Return True if the attributes have every value in ``where``."""
-        return all(attributes.get(key, MISSING) == value for key, value in self.where.items())
+        return all(_has(attributes.get(key, MISSING), value) for key, value in self.where.items())
 
     def bind(self, expected: Any) -> Bound:
         """Return the expectation with its evaluators prepared for ``expected``, a JSON value or MISSING.
@@ -137,12 +140,14 @@ class Expectations:
 
     Attributes:
         case_keys: keys under which a test-case id is looked for in attributes and baggage.
+        needs_trajectory: an evaluator looks at the steps of a run.
     """
 
     def __init__(self, expectations: Sequence[Expectation] = ()) -> None:
         self._all: list[Expectation] = []
         self._candidates: dict[str, tuple[Expectation, ...]] = {}
         self.case_keys: frozenset[str] = frozenset()
+        self.needs_trajectory = False
         self._used: set[str] = set()
         for expectation in expectations:
             self._append(expectation)
@@ -197,14 +202,19 @@ class Expectations:
 
         return cls(load_expectations(path))
 
-    def candidates(self, span_name: str) -> tuple[Expectation, ...]:
-        """Return the expectations that fit the name, whatever the attributes; () for most spans."""
+    def candidates(self, span_name: str, *aliases: str) -> tuple[Expectation, ...]:
+        """Return the expectations that fit the name or an alias, whatever the attributes; () for most spans."""
         found = self._candidates.get(span_name)
-        return self._find(span_name) if found is None else found
+        if found is None:
+            found = self._find(span_name)
+        for alias in aliases:
+            if more := self.candidates(alias):
+                found = tuple(item for item in self._all if item in found or item in more)
+        return found
 
-    def match(self, span_name: str, attributes: Mapping[str, Any]) -> tuple[Expectation, ...]:
+    def match(self, span_name: str, attributes: Mapping[str, Any], *aliases: str) -> tuple[Expectation, ...]:
         """Return the expectations for a span, in the order they were added."""
-        candidates = self.candidates(span_name)
+        candidates = self.candidates(span_name, *aliases)
         found = tuple([candidate for candidate in candidates if not candidate.where or candidate.matches(attributes)])
         for expectation in found:
             self._used.add(expectation.id)
@@ -225,6 +235,7 @@ class Expectations:
         self._all.append(expectation)
         if expectation.case_key is not None:
             self.case_keys |= {expectation.case_key}
+        self.needs_trajectory |= expectation.needs_trajectory
         self._candidates = {}
         return expectation
 
@@ -234,6 +245,10 @@ class Expectations:
             self._candidates = {}
         self._candidates[span_name] = found
         return found
+
+
+def _has(found: Any, value: Any) -> bool:
+    return found == value or (isinstance(found, (tuple, list)) and value in found)
 
 
 def _name_matches(pattern: str, span_name: str) -> bool:

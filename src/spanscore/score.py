@@ -16,7 +16,17 @@ LABELS: Final[tuple[Label, ...]] = get_args(Label)
 
 FieldReason = Literal["match", "similar", "wrong", "missing", "extra", "type"]
 
-SkipReason = Literal["exception", "incomplete", "no_content", "no_expected", "queue_full", "shutdown"]
+SkipReason = Literal[
+    "abstained",
+    "exception",
+    "incomplete",
+    "interrupted",
+    "no_content",
+    "no_expected",
+    "not_sampled",
+    "queue_full",
+    "shutdown",
+]
 """Why a matched span was not scored."""
 
 

@@ -34,6 +34,9 @@ class Step:
         error: class name of the exception that ended the operation, or None.
         attributes: attributes of the span, by key.
         trajectory: the steps of the run this step is the root of, when they were gathered.
+        convention: name of the convention under which a span recorded it; "" where spanscore captured it.
+        trace_id: id of the run, the same in every process; None when it was not traced.
+        duration_s: how long it took, in seconds, or None.
     """
 
     name: str
@@ -43,10 +46,19 @@ class Step:
     error: str | None = None
     attributes: Mapping[str, Any] = field(default_factory=dict)
     trajectory: Trajectory | None = None
+    convention: str = ""
+    trace_id: str | None = None
+    duration_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trajectory:
-    """The ordered steps of one run, by start time."""
+    """The ordered steps of one run, by start time.
+
+    Attributes:
+        steps: what was done below the step that the run belongs to; without that step.
+        dropped: how many more there were that could not be kept. Of a run with gaps nothing is said.
+    """
 
     steps: tuple[Step, ...] = ()
+    dropped: int = 0

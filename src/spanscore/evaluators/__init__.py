@@ -15,6 +15,7 @@ from spanscore.evaluators.exact_match import ExactMatch
 from spanscore.evaluators.field_match import FieldMatch
 from spanscore.evaluators.json_diff import JsonDiff
 from spanscore.evaluators.json_similarity import JsonSimilarity
+from spanscore.evaluators.llm_judge import LLMJudge, StrictJsonJudge, TrajectoryJudge
 from spanscore.evaluators.static_json import StaticJson
 from spanscore.evaluators.structured_match import Match, StructuredMatch
 from spanscore.evaluators.tool_calls import ToolCallArgs, ToolCallCount, ToolCallOrder, ToolCallOutput
@@ -28,14 +29,17 @@ __all__ = [
     "FunctionEvaluator",
     "JsonDiff",
     "JsonSimilarity",
+    "LLMJudge",
     "Match",
     "PreparingEvaluator",
     "StaticJson",
+    "StrictJsonJudge",
     "StructuredMatch",
     "ToolCallArgs",
     "ToolCallCount",
     "ToolCallOrder",
     "ToolCallOutput",
+    "TrajectoryJudge",
     "create",
     "evaluator",
 ]
@@ -46,12 +50,15 @@ BUILTIN: Final[Mapping[str, Callable[..., Evaluator]]] = {
     "field_match": FieldMatch,
     "json_diff": JsonDiff,
     "json_similarity": JsonSimilarity,
+    "llm_judge": LLMJudge,
     "static_json": StaticJson,
+    "strict_json_judge": StrictJsonJudge,
     "structured_match": StructuredMatch,
     "tool_call_args": ToolCallArgs,
     "tool_call_count": ToolCallCount,
     "tool_call_order": ToolCallOrder,
     "tool_call_output": ToolCallOutput,
+    "trajectory_judge": TrajectoryJudge,
 }
 
 _GROUP: Final = "spanscore.evaluators"

@@ -13,14 +13,25 @@ from spanscore.errors import ConfigurationError, EvaluationError
 from spanscore.score import Score
 from spanscore.step import Step
 
-__all__ = ["Evaluator", "FunctionEvaluator", "PreparingEvaluator", "check_name", "evaluator", "is_async"]
+__all__ = [
+    "Evaluator",
+    "FunctionEvaluator",
+    "PreparingEvaluator",
+    "check_name",
+    "evaluator",
+    "is_async",
+    "needs_trajectory",
+]
 
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]{0,63}\Z")
 
 
 @runtime_checkable
 class Evaluator(Protocol):
-    """Scores one output. `evaluate` may be a coroutine function: the engine awaits it."""
+    """Scores one output. `evaluate` may be a coroutine function: the engine awaits it.
+
+    One that looks at ``step.trajectory`` has a true attribute ``needs_trajectory``.
+    """
 
     @property
     def name(self) -> str:
@@ -149,3 +160,11 @@ def check_name(name: str) -> str:
 def is_async(candidate: Evaluator) -> bool:
     """Return True if the evaluator's verdict must be awaited, so that it never runs inline."""
     return bool(getattr(candidate, "is_async", False)) or inspect.iscoroutinefunction(candidate.evaluate)
+
+
+def needs_trajectory(candidate: Evaluator) -> bool:
+    """Return True if the evaluator looks at the steps of a run, so that they must be gathered first.
+
+    An evaluator says so with a true attribute ``needs_trajectory``.
+    """
+    return bool(getattr(candidate, "needs_trajectory", False))

@@ -93,7 +93,12 @@ class ExpectedTree:
     def compare(self, output: Any) -> list[Miss]:
         """Return every leaf that the output does not equal; the order is not defined."""
         try:
-            return self._compare(output) if self._code is None else self._code(output)
+            if self._code is not None:
+                return self._code(output)
+            self._uses += 1
+            if self._uses == _USES_BEFORE_CODE and self._containers and len(self.leaves) <= _MAX_LEAVES_OF_CODE:
+                self._code = compiled(self._containers, _compare_leaf, _as_found)
+            return self._compare(output)
         except (_NotPlainError, ValueError):  # ValueError: arrays compare element by element
             return self._compare(plain(output))
 
@@ -102,9 +107,6 @@ class ExpectedTree:
         if not self._containers:
             _compare_leaf(0, self.leaves[0][1], output, misses)
             return misses
-        self._uses += 1
-        if self._uses == _USES_BEFORE_CODE and len(self.leaves) <= _MAX_LEAVES_OF_CODE:
-            self._code = compiled(self._containers, _compare_leaf, _as_found)
         found: list[Any] = []  # the container of the output at each container of the expected value
         for parent, key, kind, fetch, keys, values, indexes, flags, others in self._containers:
             actual = output if parent < 0 else get(found[parent], key)

@@ -5,160 +5,114 @@ from __future__ import annotations
 import asyncio
 import functools
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from opentelemetry.context import Context, attach, create_key, detach, get_current
+from opentelemetry.context import Context, attach, detach
 from opentelemetry.sdk.trace import SpanLimits
 from opentelemetry.trace import (
     Span,
-    SpanKind,
+    SpanContext,
     Status,
     StatusCode,
-    Tracer,
+    format_trace_id,
     set_span_in_context,
 )
 
 from spanscore import attributes as names
 from spanscore.checks import Bound
-from spanscore.content import export_text, sha256
+from spanscore.content import export_text, from_attributes, sha256
 from spanscore.evaluation import Evaluation, evaluate_live, fail_step, skip_step
 from spanscore.expectations import Expectation
-from spanscore.json_text import as_json, parse, serialise, strict_json
+from spanscore.json_text import as_json, parse, serialise
 from spanscore.otel import emit
 from spanscore.otel.deferred import Begun, Deferred, Unread
-from spanscore.otel.guard import EVALUATING, guarded_context
+from spanscore.otel.guard import guarded_context
 from spanscore.otel.late import follow
 from spanscore.otel.log import log_once
-from spanscore.otel.processor import WATCHERS, EvaluatorSpanProcessor, Events
+from spanscore.otel.processor import WATCHERS, EvaluatorSpanProcessor, Events, case_of
+from spanscore.otel.recording import EXPECTING, Recording, Refusal
 from spanscore.score import SkipReason
 from spanscore.step import MISSING, Step
 
-__all__ = ["Call", "Captured", "EXPECTING"]
-
-EXPECTING: Final = create_key("spanscore-expecting")
-"""Context key of the expected value that `expecting` gives."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Captured:
-    """What is known of a decorated function before it is called.
-
-    Attributes:
-        name: span name.
-        static: attributes of every span.
-        tracer: makes the spans.
-        parameters: names of the positional parameters, without the object of a method.
-        defaults: default values by parameter name.
-        skipped: 1 for a method, whose first argument is not recorded, else 0.
-        rest: name of the ``*args`` parameter.
-        more: name of the ``**kwargs`` parameter, under which keywords stand that are also names of parameters.
-        expectation: what the decorator expects; None leaves it to the processor's registry.
-        expected_of: gives the expected value of the arguments of a call.
-        capture_content: whether values may stand on the span.
-        inline_max_bytes: outputs up to this size, serialised, are scored on the caller's thread.
-    """
-
-    name: str
-    static: Mapping[str, str]
-    tracer: Tracer
-    parameters: tuple[str, ...]
-    defaults: Mapping[str, Any]
-    skipped: int
-    rest: str
-    more: str
-    expectation: Expectation | None
-    expected_of: Callable[..., Any] | None
-    capture_content: bool
-    inline_max_bytes: int
-
-    def begin(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Call | None:
-        """Start a span and return its Call, or None if the call is not to be captured; never raises."""
-        try:
-            context = get_current()
-            if EVALUATING in context:
-                return None
-            if self.skipped:
-                arguments = arguments[1:]
-            expected = context.get(EXPECTING, MISSING)
-            if expected is MISSING and self.expected_of is not None:  # before the function can change its arguments
-                expected = self._asked(self.expected_of, arguments, keywords)
-            span = self.tracer.start_span(self.name, context, SpanKind.INTERNAL, self.static)
-            call = Call(self, span, context, expected)
-            if call.recording and self.capture_content:
-                call.record_input(self.inputs(arguments, keywords))
-        except BaseException:  # the user's objects may raise anything; their program is not ours to break
-            log_once("capture", "a call could not be captured; it runs without a span")
-            return None
-        return call
-
-    def step(self, data: bytes) -> Step:
-        """Return the Step of a call whose output is ``data``, serialised."""
-        return Step(name=self.name, operation=self.static[names.OPERATION_NAME], output=parse(data))
-
-    def inputs(self, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> dict[str, Any]:
-        """Return the arguments of a call by parameter name."""
-        found: dict[str, Any] = keywords
-        if arguments:
-            found = dict(zip(self.parameters, arguments, strict=False))
-            if len(arguments) > len(self.parameters):
-                found[self.rest] = arguments[len(self.parameters) :]
-            if keywords:
-                found = {**found, **keywords} if found.keys().isdisjoint(keywords) else {**found, self.more: keywords}
-        missing = self.defaults.keys() - found.keys() if self.defaults else None
-        return {**found, **{name: self.defaults[name] for name in missing}} if missing else found
-
-    @staticmethod
-    def _asked(expected_of: Callable[..., Any], arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """Return the expected value that the user's function gives for a call, or why there is none."""
-        token = attach(guarded_context())
-        try:
-            return strict_json(expected_of(*arguments, **keywords), "what the expected callable returned")
-        except BaseException as error:  # the callable is the user's
-            return _Refusal(error)
-        finally:
-            detach(token)
-
-
-class _Refusal:
-    """Stands in for an expected value that the user's function failed to give."""
-
-    def __init__(self, error: BaseException) -> None:
-        self.error = error
+__all__ = ["Call"]
 
 
 class Call:
-    """A captured call that is running.
+    """A call that is running, and its span; `CallRecorder.begin` makes it. One of the three ends ends it.
 
     Attributes:
-        context: the context to run the function in: its span is the current one.
+        context: the context to run the call in: its span is the current one.
         recording: False where the span is not sampled; then nothing is serialised or scored.
     """
 
-    __slots__ = ("_captured", "_end_time_ns", "_expected", "_found", "_span", "context", "recording")
+    __slots__ = (
+        "_aliases",
+        "_end_time_ns",
+        "_expected",
+        "_found",
+        "_name",
+        "_recording",
+        "_span",
+        "_static",
+        "context",
+        "recording",
+    )
 
-    def __init__(self, captured: Captured, span: Span, context: Context, expected: Any) -> None:
-        self._captured = captured
+    def __init__(
+        self,
+        recording: Recording,
+        span: Span,
+        context: Context,
+        expected: Any,
+        *,
+        name: str,
+        static: Mapping[str, Any],
+        aliases: Sequence[str] = (),
+    ) -> None:
+        self._recording = recording
         self._span = span
+        self._name = name
+        self._static = static
+        self._aliases = aliases
         self._found: dict[str, Any] = {}
+        self._end_time_ns = 0
         self._expected = expected
         if EXPECTING in context:  # it is for this call, not for the calls inside
             context = Context({key: value for key, value in context.items() if key != EXPECTING})
         self.context = set_span_in_context(span, context)
         self.recording = span.is_recording()
+        if WATCHERS and recording.needs_trajectory:
+            watcher = WATCHERS.get(span.get_span_context().span_id)
+            if watcher is not None:
+                watcher.follow(span)
 
-    def record_input(self, inputs: dict[str, Any]) -> None:
-        """Serialise the arguments by name, once and before the function can change them."""
-        _record(self._found, inputs, serialise(inputs), _INPUT_KEYS)
+    @property
+    def span_context(self) -> SpanContext:
+        """Return the identity of the span."""
+        return self._span.get_span_context()
+
+    def stop_clock(self) -> None:
+        """Take the end time now, for a caller that has work to do before it ends the call."""
+        self._end_time_ns = time.time_ns()
+
+    def record(self, attributes: Mapping[str, Any]) -> None:
+        """Add attributes to the span, at its end; expectations see them."""
+        self._found.update(attributes)
+
+    def record_input(self, inputs: Any) -> None:
+        """Serialise what goes in, once and before the call can change it."""
+        if self.recording and self._recording.capture_content:
+            _record(self._found, inputs, serialise(inputs), _INPUT_KEYS)
 
     def finish(self, output: Any) -> None:
         """End the span with the output and its scores; never raises."""
-        self._end_time_ns = time.time_ns()
+        self._end_time_ns = self._end_time_ns or time.time_ns()
         if self.recording:
             try:
                 value, data = as_json(output)
-                if self._captured.capture_content:
+                if self._recording.capture_content:
                     _record(self._found, value, data, _OUTPUT_KEYS)
                 self._score(value, data)
             except BaseException:  # the user's objects may raise anything; their program is not ours to break
@@ -170,7 +124,7 @@ class Call:
         self, reason: SkipReason, explanation: str, error: BaseException | None = None, output: Any = MISSING
     ) -> None:
         """End the span of a call that gave no whole output; never raises."""
-        self._end_time_ns = time.time_ns()
+        self._end_time_ns = self._end_time_ns or time.time_ns()
         if self.recording:
             try:
                 self._stop(reason, explanation, error, output)
@@ -189,13 +143,13 @@ class Call:
         found = self._found
         if error is not None:
             found[names.ERROR_TYPE] = type(error).__qualname__
-        if output is not MISSING and self._captured.capture_content:
+        if output is not MISSING and self._recording.capture_content:
             _record(found, *as_json(output), _OUTPUT_KEYS)
         watcher = self._watcher()
         bounds = self._bounds(watcher)
         self._write(skip_step(bounds, reason, explanation) if bounds else None, watcher)
         if error is not None:
-            if not self._captured.capture_content:  # the text of an exception may quote values
+            if not self._recording.capture_content:  # the text of an exception may quote values
                 self._span.set_status(Status(StatusCode.ERROR))
                 return
             self._span.set_status(Status(StatusCode.ERROR, f"{type(error).__name__}: {error}"))
@@ -206,46 +160,63 @@ class Call:
         bounds = self._bounds(watcher)
         if not bounds:
             self._write(None, watcher)
-        elif type(self._expected) is _Refusal:
+        elif type(self._expected) is Refusal:
             self._write(fail_step(bounds, self._expected.error), watcher)
-        elif self._is_long(len(data), bounds):
-            read = functools.partial(self._captured.step, data)
-            self._defer(Unread(read, bounds, self._captured.capture_content), bounds, watcher)
+        elif self._is_long(len(data), bounds) or (
+            watcher is not None and any(bound.needs_trajectory for bound in bounds)
+        ):
+            read = functools.partial(self._step, data)
+            self._defer(Unread(read, bounds, self._recording.capture_content), bounds, watcher)
         else:
             evaluation = self._evaluated(output, data, bounds)
             if evaluation.awaited:
-                self._defer(Begun(evaluation, self._captured.capture_content), bounds, watcher)
+                self._defer(Begun(evaluation, self._recording.capture_content), bounds, watcher)
             else:
                 self._write(evaluation, watcher)
 
+    def _step(self, data: bytes) -> Step:
+        """Return the Step of the call, whose output is ``data``, serialised; the input is what was recorded."""
+        span = self._span.get_span_context()
+        found = {**self._static, **self._found}
+        started = getattr(self._span, "start_time", None)
+        step = from_attributes(
+            self._name,
+            {key: value for key, value in found.items() if key not in _OUTPUT_KEYS},
+            None,
+            None,
+            trace_id=format_trace_id(span.trace_id),
+            duration_s=None if started is None else (self._end_time_ns - started) / 1e9,
+        )
+        return replace(step, output=parse(data), convention="")
+
     def _is_long(self, size: int, bounds: Sequence[Bound]) -> bool:
         """Return True if the caller would wait for the scores: comparing texts takes the product of their lengths."""
-        if size > self._captured.inline_max_bytes:
+        if size > self._recording.inline_max_bytes:
             return True
         expected = bounds[0].expected_bytes if len(bounds) == 1 else max([bound.expected_bytes for bound in bounds])
         return size * expected > _MAX_INLINE_PRODUCT
 
     def _evaluated(self, output: Any, data: bytes, bounds: Sequence[Bound]) -> Evaluation:
         if not bounds[0].calls_user_code and len(bounds) == 1:
-            return evaluate_live(output, bounds, lambda: self._captured.step(data))
+            return evaluate_live(output, bounds, lambda: self._step(data))
         token = attach(guarded_context())
         try:
-            return evaluate_live(output, bounds, lambda: self._captured.step(data))
+            return evaluate_live(output, bounds, lambda: self._step(data))
         finally:
             detach(token)
 
     def _write(self, evaluation: Evaluation | None, watcher: EvaluatorSpanProcessor | None) -> None:
         """Put everything on the span: through the processor's copy where nobody else reads the live one."""
-        captured, span, found = self._captured, self._span, self._found
+        span, found = self._span, self._found
         events: Events = ()
         if evaluation is not None:
-            content, openinference = captured.capture_content, False
+            content, openinference = self._recording.capture_content, False
             if watcher is not None:
                 watcher.count(evaluation.label)
                 content, openinference = content and watcher.export_content, watcher.openinference
             found.update(emit.score_attributes(evaluation, content=content, openinference=openinference))
             events = emit.score_events(evaluation)
-            emit.record(evaluation, captured.static, self.context, content=content)
+            emit.record(evaluation, self._static, self.context, content=content)
         if watcher is not None and ((events and watcher.is_alone_on(span)) or len(found) > _room(span)):
             watcher.give(span.get_span_context().span_id, found, events)
             return
@@ -263,7 +234,7 @@ class Call:
 
     def _defer(self, deferred: Deferred, bounds: Sequence[Bound], watcher: EvaluatorSpanProcessor | None) -> None:
         """Leave the scores to the processor, or where there is none, to a carrier span."""
-        captured, context = self._captured, self._span.get_span_context()
+        recording, context = self._recording, self._span.get_span_context()
         if watcher is not None:
             on_copy = watcher.is_alone_on(self._span) or len(self._found) > _room(self._span)
             watcher.give(context.span_id, self._found if on_copy else {}, (), deferred)
@@ -272,32 +243,43 @@ class Call:
         else:
             self._found[names.LABEL] = "pending"
             self._found[names.EXPECTATION] = ",".join(bound.id for bound in bounds)
-            follow(captured.tracer, captured.static, context, deferred, content=captured.capture_content)
+            follow(recording.tracer, self._static, context, deferred, content=recording.capture_content)
             self._set_attributes()
 
     def _watcher(self) -> EvaluatorSpanProcessor | None:
         return WATCHERS.pop(self._span.get_span_context().span_id, None) if WATCHERS else None
 
     def _bounds(self, watcher: EvaluatorSpanProcessor | None) -> Sequence[Bound]:
-        """Return what is expected of this call: by the decorator, else by the processor's registry."""
-        captured, expected = self._captured, self._expected
-        expectation = captured.expectation
+        """Return what is expected of this call: by whoever captures it, else by the processor's registry."""
+        expected, expectation = self._expected, self._recording.expectation
         if expectation is not None:
-            if type(expected) is _Refusal:
+            if type(expected) is Refusal:
                 return (expectation.bound(None),)
             if expected is not MISSING:
                 return (expectation.bind(expected),)
             if watcher is not None and expectation.expected is MISSING:
-                return (expectation.bind(watcher.expected(captured.name, self._attributes())),)
+                return (expectation.bind(watcher.expected(self._name, self._attributes())),)
             return (expectation.bound(None),)
-        if watcher is None or not watcher.expectations.candidates(captured.name):
-            return ()
+        matched: Sequence[Expectation] = ()
+        registry = self._recording.registry
+        if registry is None and watcher is not None:
+            registry = watcher.expectations
+        if registry is not None and registry.candidates(self._name, *self._aliases):
+            found = self._attributes()
+            matched = registry.match(self._name, found, *self._aliases)
+            if expected is MISSING:
+                return [item.bound(case_of(found, item.case_key)) for item in matched]
         if expected is MISSING:
-            return watcher.bounds(captured.name, self._attributes())
-        return [item.bind(expected) for item in watcher.expectations.match(captured.name, self._attributes())]
+            return ()
+        if not matched and self._recording.fallback is not None:
+            matched = (self._recording.fallback,)
+        if type(expected) is Refusal:
+            return [item.bound(None) for item in matched]
+        return [item.bind(expected) for item in matched]
 
     def _attributes(self) -> Mapping[str, Any]:
-        return getattr(self._span, "attributes", None) or self._captured.static
+        on_span = getattr(self._span, "attributes", None) or self._static
+        return {**on_span, **self._found} if self._aliases else on_span
 
     def _end(self) -> None:
         try:

@@ -18,8 +18,9 @@ from spanscore.errors import ConfigurationError
 from spanscore.evaluators import Evaluator, JsonSimilarity
 from spanscore.expectations import Expectation
 from spanscore.json_text import strict_json
-from spanscore.otel.call import EXPECTING, Captured
+from spanscore.otel.captured import Captured
 from spanscore.otel.emit import VERSION, export_content_of_environment
+from spanscore.otel.recording import EXPECTING, Recording
 from spanscore.otel.stream import drive_coroutine, wrap_async_generator, wrap_generator
 from spanscore.step import MISSING
 
@@ -234,16 +235,18 @@ def _captured(
     return Captured(
         name=name,
         static=static,
-        tracer=get_tracer(names.SCOPE, VERSION, tracer_provider),
+        recording=Recording(
+            tracer=get_tracer(names.SCOPE, VERSION, tracer_provider),
+            expectation=expectation,
+            capture_content=capture_content and export_content_of_environment(),
+            inline_max_bytes=inline_max_bytes,
+        ),
         parameters=tuple(positional[skipped:]),
         defaults={p.name: p.default for p in parameters if p.default is not p.empty},
         skipped=skipped,
         rest=rest,
         more=more,
-        expectation=expectation,
         expected_of=expected_of,
-        capture_content=capture_content and export_content_of_environment(),
-        inline_max_bytes=inline_max_bytes,
     )
 
 

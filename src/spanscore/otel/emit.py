@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from importlib.metadata import version
 from typing import Any, Final, NamedTuple, Protocol
@@ -26,6 +26,7 @@ __all__ = [
     "export_content_of_environment",
     "record",
     "record_dropped",
+    "record_steps_dropped",
     "score_attributes",
     "score_events",
     "watch_queue",
@@ -33,6 +34,9 @@ __all__ = [
 
 VERSION: Final = version("spanscore")
 _MAX_EXPLANATION: Final = 1_024
+_REAL: Final = frozenset(
+    {names.SAMPLE_RATE_SUFFIX, names.JUDGE_COST_SUFFIX, names.JUDGE_SPREAD_SUFFIX, names.JUDGE_FLIP_RATE_SUFFIX}
+)
 _CONTENT_VARIABLE: Final = "SPANSCORE_EXPORT_CONTENT"
 
 _meter: Final = metrics.get_meter(names.SCOPE, VERSION)
@@ -52,8 +56,19 @@ _durations: Final = _meter.create_histogram(
     description="Time that the evaluators of one span took.",
     explicit_bucket_boundaries_advisory=names.DURATION_BUCKETS_S,
 )
+_tokens: Final = _meter.create_counter(
+    names.METRIC_JUDGE_TOKENS, unit="{token}", description="Tokens that judges used, failed verdicts included."
+)
+_cost: Final = _meter.create_counter(
+    names.METRIC_JUDGE_COST, unit="USD", description="What judges cost, where a price is given."
+)
 _dropped: Final = _meter.create_counter(
     names.METRIC_DROPPED, unit="{span}", description="Matched spans that went out unscored, by reason."
+)
+
+
+_dropped_steps: Final = _meter.create_counter(
+    names.METRIC_TRAJECTORIES_DROPPED, unit="{span}", description="Spans that no trajectory could keep, by reason."
 )
 
 
@@ -92,12 +107,14 @@ def score_attributes(evaluation: Evaluation, *, content: bool = True, openinfere
     if evaluation.score is not None:
         found[names.SCORE] = evaluation.score
     found[names.EXPECTATION] = bounds[0].id if len(bounds) == 1 else ",".join([bound.id for bound in bounds])
+    if evaluation.convention:
+        found[names.CONVENTION] = evaluation.convention
     if content and bounds[0].expected_text is not None:
         found[names.EXPECTED] = bounds[0].expected_text
     for check, score in zip(evaluation.checks, evaluation.scores, strict=True):
         _add_score(found, check, score, content)
     if openinference:
-        found.update(_openinference(evaluation.scores, content))
+        found.update(_openinference(evaluation, content))
     return found
 
 
@@ -114,6 +131,15 @@ def _add_score(found: dict[str, Any], check: Check, score: Score, content: bool)
         found[keys.error_type] = score.error_type
     if score.reason is not None:
         found[keys.reason] = score.reason
+    if not names.FIGURES.isdisjoint(score.metrics):
+        for name in names.FIGURES.intersection(score.metrics):
+            found[names.evaluator_key(score.evaluator, name)] = _figure(name, score.metrics[name])
+
+
+def _figure(name: str, value: float) -> float | bool | int:
+    if name in (names.JUDGE_INJECTION_SUFFIX, names.JUDGE_SELF_SUFFIX):
+        return bool(value)
+    return value if name in _REAL else int(value)
 
 
 def _valid(text: str) -> str:
@@ -132,15 +158,15 @@ def _without_values(score: Score) -> str:
     return ", ".join(f"{count} {reason}" for reason, count in sorted(counts.items()))
 
 
-def _openinference(scores: Iterable[Score], content: bool) -> dict[str, Any]:
+def _openinference(evaluation: Evaluation, content: bool) -> dict[str, Any]:
     found: dict[str, Any] = {}
-    for index, score in enumerate(scores):
+    for index, (check, score) in enumerate(zip(evaluation.checks, evaluation.scores, strict=True)):
         parts = {
             "name": score.evaluator,
             "label": score.label,
             "score": score.value,
             "explanation": score.explanation if content else None,
-            "annotator_kind": "CODE",
+            "annotator_kind": getattr(check.evaluator, "annotator_kind", "CODE"),
         }
         for suffix, value in parts.items():
             if value not in (None, ""):
@@ -191,9 +217,20 @@ def record(evaluation: Evaluation, span: Mapping[str, Any], context: Context, *,
         if score.error_type is not None:
             found[names.ERROR_TYPE] = score.error_type
         _evaluations.add(1, found, context)
+        if names.JUDGE_CALLS_SUFFIX in score.metrics:
+            _record_usage(score, context)
         if logs:
             _log(score, span, context, content)
     _durations.record(evaluation.duration_s, None, context)
+
+
+def _record_usage(score: Score, context: Context) -> None:
+    found = {names.EVALUATION_NAME: score.evaluator}
+    for kind, name in (("input", names.JUDGE_INPUT_TOKENS_SUFFIX), ("output", names.JUDGE_OUTPUT_TOKENS_SUFFIX)):
+        if tokens := int(score.metrics.get(name, 0)):
+            _tokens.add(tokens, {**found, names.TOKEN_TYPE: kind}, context)
+    if cost := score.metrics.get(names.JUDGE_COST_SUFFIX, 0.0):
+        _cost.add(cost, found, context)
 
 
 def _logs_wanted() -> bool:
@@ -219,6 +256,11 @@ def _log(score: Score, span: Mapping[str, Any], context: Context, content: bool)
 def record_dropped(reason: str) -> None:
     """Count one matched span that went out unscored."""
     _dropped.add(1, {"reason": reason})
+
+
+def record_steps_dropped(reason: str, count: int) -> None:
+    """Count spans that were not kept for the trajectory of their run."""
+    _dropped_steps.add(count, {"reason": reason})
 
 
 class Queue(Protocol):

@@ -21,16 +21,18 @@ from spanscore.checks import Bound
 from spanscore.errors import ConfigurationError
 from spanscore.evaluation import Evaluation
 from spanscore.expectations import Expectations
+from spanscore.json_text import parse
 from spanscore.otel import emit
 from spanscore.otel.deferred import Deferred, Foreign
 from spanscore.otel.guard import EVALUATING
 from spanscore.otel.log import log_once, warn_once
 from spanscore.otel.rebuild import rebuild, without_content
+from spanscore.otel.trajectories import OpenRun, Trajectories
 from spanscore.otel.worker import Job, Worker, reset_after_fork
 from spanscore.score import SkipReason
 from spanscore.step import MISSING
 
-__all__ = ["EvaluatorSpanProcessor", "Events", "WATCHERS"]
+__all__ = ["EvaluatorSpanProcessor", "Events", "WATCHERS", "case_of"]
 
 _logger = logging.getLogger(__name__)
 Events = Sequence[tuple[str, Mapping[str, Any]]]
@@ -89,6 +91,7 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self._worker = Worker(max_queue_size=max_queue_size, hold_timeout_s=hold_timeout_s)
         self._given: dict[int, _Given] = {}
         self._internal: set[int] = set()
+        self._trajectories = Trajectories()
         self._outcomes: Counter[str] = Counter()
         self._counting = threading.Lock()
         self._carrier_tracer: Tracer | None = None
@@ -185,14 +188,26 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self._worker.wait_for_room(timeout_s)
 
     def bounds(self, span_name: str, found: Mapping[str, Any]) -> Sequence[Bound]:
-        """Return what is expected of a span with these attributes."""
+        """Return what is expected of a span with these attributes.
+
+        An instrumentation may give the expected value of a span itself, as JSON in ``spanscore.expected``.
+        """
         matched = self.expectations.match(span_name, found)
-        return [item.bound(_case(found, item.case_key)) for item in matched]
+        given = found.get(names.EXPECTED)
+        if isinstance(given, str):
+            return [item.bind(_decoded(given)) for item in matched]
+        return [item.bound(case_of(found, item.case_key)) for item in matched]
 
     def expected(self, span_name: str, found: Mapping[str, Any]) -> Any:
         """Return the expected value that the registry has for a span, or MISSING."""
         checks = [bound.checks[0] for bound in self.bounds(span_name, found)]
         return next((check.expected for check in checks if check.expected is not MISSING), MISSING)
+
+    def follow(self, span: object) -> None:
+        """Keep the steps of the run below a captured call that has just begun."""
+        context, parent = getattr(span, "context", None), getattr(span, "parent", None)
+        if isinstance(context, SpanContext):
+            self._trajectories.start(context, parent, wants=True, follow=True)
 
     def _note(self, span: Span, parent_context: Context | None) -> None:
         context = span.get_span_context()
@@ -203,6 +218,10 @@ class EvaluatorSpanProcessor(SpanProcessor):
         scope = span.instrumentation_scope
         if scope is not None and scope.name == names.SCOPE:
             WATCHERS[context.span_id] = self
+        if self.expectations.needs_trajectory or not self._trajectories.is_empty:
+            wants = any(item.needs_trajectory for item in self.expectations.candidates(span.name))
+            follow = self.expectations.needs_trajectory
+            self._trajectories.start(context, span.parent, wants=wants, follow=follow)
         for key in self.expectations.case_keys:
             case = baggage.get_baggage(key, parent_context)
             if case is not None:
@@ -213,39 +232,62 @@ class EvaluatorSpanProcessor(SpanProcessor):
         context = span.context
         if context is None:
             return False
-        span_id = context.span_id
-        if self._given and (given := self._given.pop(span_id, None)) is not None:
+        given = self._given.pop(context.span_id, None) if self._given else None
+        deferred: Deferred | None
+        if given is None:
+            deferred = self._foreign(span, context)
+        else:
             added, events, deferred = given
             if added or events:
                 span = rebuild(span, added, events)
-            if deferred is None or not context.trace_flags.sampled:
-                self._forward(span)
-            else:
-                self._submit(span, context, deferred)
-            return True
+            if not context.trace_flags.sampled:
+                deferred = None
+        run = self._ended(span, context, deferred)
+        if deferred is not None:
+            self._submit(span, context, deferred, run)
+        elif given is not None:
+            self._forward(span)
+        return deferred is not None or given is not None
+
+    def _foreign(self, span: ReadableSpan, context: SpanContext) -> Foreign | None:
+        """Return the scores to make of a span that nobody of ours captured, None if nothing is expected of it."""
         if not self.expectations.candidates(span.name) or not context.trace_flags.sampled:
-            return False
-        if span_id in self._internal:
-            return False
+            return None
+        if context.span_id in self._internal:
+            return None
         found = span.attributes or {}
         if names.LABEL in found or found.get(names.OPERATION_NAME) == names.EVALUATION_OPERATION:
-            return False
-        if not self.expectations.match(span.name, found):
-            return False
+            return None
+        matched = self.expectations.match(span.name, found)
+        if not matched:
+            return None
         limit = getattr(getattr(span, "_attributes", None), "max_value_len", self._max_length)
-        self._submit(span, context, Foreign(span, functools.partial(self.bounds, span.name, found), limit))
-        return True
+        bounds = functools.partial(self.bounds, span.name, found)
+        return Foreign(span, bounds, limit, any(item.needs_trajectory for item in matched))
 
-    def _submit(self, span: ReadableSpan, context: SpanContext, deferred: Deferred) -> None:
+    def _ended(self, span: ReadableSpan, context: SpanContext, deferred: Deferred | None) -> OpenRun | None:
+        """Keep the span for the run it is a step of; return the run that it is the root of, if that is to be scored."""
+        is_run = deferred is not None and deferred.needs_trajectory
+        follow = self.expectations.needs_trajectory
+        if not (is_run or follow) and self._trajectories.is_empty:
+            return None
+        if context.span_id in self._internal:
+            return None
+        return self._trajectories.end(span, context, follow=follow, is_run=is_run)
+
+    def _submit(self, span: ReadableSpan, context: SpanContext, deferred: Deferred, run: OpenRun | None) -> None:
         content = self.export_content and deferred.content
         job = Job(
             trace_id=context.trace_id,
             deferred=deferred,
             deliver=lambda evaluation: self._attach(span, context, evaluation, content),
             deliver_late=lambda evaluation: self._follow(span, context, evaluation, content),
+            run=run,
         )
         if self._worker.submit(job):
             return
+        if run is not None:
+            run.trajectory()
         reason: SkipReason = "shutdown" if self._shut_down else "queue_full"
         emit.record_dropped(reason)
         self.count("dropped")
@@ -284,10 +326,19 @@ class EvaluatorSpanProcessor(SpanProcessor):
         self._outcomes.clear()
         self._given.clear()
         self._internal.clear()
+        self._trajectories.reset()
 
 
-def _case(found: Mapping[str, Any], key: str | None) -> str | None:
+def case_of(found: Mapping[str, Any], key: str | None) -> str | None:
+    """Return the id of the test case that a span's attributes name, or None."""
     if key is None:
         return None
     case = found.get(key, found.get(names.CASE))
     return None if case is None else str(case)
+
+
+def _decoded(text: str) -> Any:
+    try:
+        return parse(text.encode())
+    except ValueError:
+        return text

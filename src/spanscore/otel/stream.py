@@ -12,7 +12,8 @@ from typing import Any, Final
 from opentelemetry.context import Context, attach, detach, get_current
 
 from spanscore.json_text import parse, serialise
-from spanscore.otel.call import Call, Captured
+from spanscore.otel.call import Call
+from spanscore.otel.captured import Captured
 
 __all__ = ["drive_coroutine", "wrap_async_generator", "wrap_generator"]
 

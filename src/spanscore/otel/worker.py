@@ -17,21 +17,35 @@ from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from opentelemetry.context import attach, detach
 
 from spanscore.evaluation import Evaluation
 from spanscore.otel.deferred import Deferred
 from spanscore.otel.guard import guarded_context
+from spanscore.step import Trajectory
 
-__all__ = ["Job", "Worker", "reset_after_fork"]
+__all__ = ["Job", "Run", "Worker", "reset_after_fork"]
 
 _logger = logging.getLogger(__name__)
 _TICK_S: Final = 0.1
 _IDLE_S: Final = 5.0
 _LATE_FACTOR: Final = 10  # a verdict is given up after so many times the time that a span is held for it
 _BATCH: Final = 64
+_CLOSING_S: Final = 1.0  # judges close their connections; one that hangs keeps its thread
+
+
+class Run(Protocol):
+    """The run that a span is the root of: its steps may still be coming in."""
+
+    def is_over(self) -> bool:
+        """Return True if no more steps are waited for."""
+        ...
+
+    def trajectory(self) -> Trajectory:
+        """Return the steps that came in, and let go of them."""
+        ...
 
 
 @dataclass(slots=True, kw_only=True, eq=False)
@@ -43,12 +57,14 @@ class Job:
         deferred: makes the scores, on the worker's thread.
         deliver: sends the span on with its scores; called exactly once, whatever happens.
         deliver_late: sends verdicts that came after the span had to go.
+        run: the run whose steps are waited for before the scores are made, or None.
     """
 
     trace_id: int
     deferred: Deferred
     deliver: Callable[[Evaluation], None]
     deliver_late: Callable[[Evaluation], None]
+    run: Run | None = None
     evaluation: Evaluation | None = None
     verdict: Future[Evaluation] | None = None
     deadline: float = 0.0
@@ -84,6 +100,7 @@ class Worker:
         self._pumping = threading.RLock()
         self._thread: threading.Thread | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._judging: threading.Thread | None = None
 
     def size(self) -> int:
         """Return how many jobs wait, judges' included."""
@@ -113,7 +130,7 @@ class Worker:
         """Wait until everything queued is delivered, verdicts included; False if time ran out."""
         deadline = time.monotonic() + timeout_s
         if self._thread is None or not self._thread.is_alive() or self._thread is threading.current_thread():
-            self._pump()
+            self._pump(at_once=True)
         self._wake.set()
         with self._changed:
             while self.size() or self._busy:
@@ -135,6 +152,8 @@ class Worker:
         loop = self._loop
         if loop is not None:
             loop.call_soon_threadsafe(loop.stop)
+        if self._judging is not None and self._judging is not threading.current_thread():
+            self._judging.join(_CLOSING_S)
 
     def _start(self) -> None:
         with self._starting:
@@ -173,17 +192,24 @@ class Worker:
             self._thread = threading.current_thread()
             return True
 
-    def _pump(self) -> None:
-        """Work off the queue and hand on whatever is ready."""
+    def _pump(self, *, at_once: bool = False) -> None:
+        """Work off the queue and hand on whatever is ready; ``at_once`` without waiting for the steps of runs."""
         with self._pumping:
             self._busy = True
             token = attach(guarded_context())
+            done = 0
             try:
                 while self._queue:
-                    self._evaluate(self._queue.popleft())
-                    if self._held:
-                        self._release()
-                self._release()
+                    job = self._queue.popleft()
+                    if job not in self._undelivered:  # given up meanwhile
+                        continue
+                    if job.run is None or at_once or job.run.is_over():
+                        self._evaluate(job)
+                    self._hand_on(job)
+                    done += 1
+                    if self._held and done % _BATCH == 0:  # it looks at all that is held
+                        self._release(at_once=at_once)
+                self._release(at_once=at_once)
             finally:
                 detach(token)
                 self._busy = False
@@ -191,10 +217,8 @@ class Worker:
             self._changed.notify_all()
 
     def _evaluate(self, job: Job) -> None:
-        if job not in self._undelivered:  # given up meanwhile
-            return
         try:
-            job.evaluation = job.deferred.evaluate()
+            job.evaluation = job.deferred.evaluate(None if job.run is None else job.run.trajectory())
         except BaseException:  # values may fail to be read back; the span goes on
             _logger.exception("scoring a span failed")
             job.evaluation = job.deferred.refused("incomplete")
@@ -206,7 +230,10 @@ class Worker:
                 job.deadline = time.monotonic() + self._hold_timeout_s
                 job.verdict = asyncio.run_coroutine_threadsafe(job.evaluation.settled(), loop)
                 job.verdict.add_done_callback(lambda _: self._wake.set())
-        if job.verdict is None and job.trace_id not in self._held:
+
+    def _hand_on(self, job: Job) -> None:
+        """Deliver a job that nothing stands before in its trace, or hold it."""
+        if job.evaluation is not None and job.verdict is None and job.trace_id not in self._held:
             self._deliver(job, job.evaluation)
         else:
             self._held.setdefault(job.trace_id, deque()).append(job)
@@ -220,12 +247,15 @@ class Worker:
             except RuntimeError:  # the interpreter is shutting down
                 loop.close()
                 return None
-            self._loop = loop
+            self._loop, self._judging = loop, thread
         return self._loop
 
-    def _release(self) -> None:
+    def _release(self, *, at_once: bool = False) -> None:
         now = time.monotonic()
         for trace_id, jobs in list(self._held.items()):
+            for job in jobs:
+                if job.evaluation is None and job.run is not None and (at_once or job.run.is_over()):
+                    self._evaluate(job)
             while jobs and (evaluation := _ready(jobs[0], now)) is not None:
                 self._deliver(jobs.popleft(), evaluation)
             if not jobs:
@@ -280,12 +310,14 @@ def reset_after_fork(method: Callable[[], None]) -> None:
 def _run_loop(loop: asyncio.AbstractEventLoop) -> None:
     loop.run_forever()
     loop.run_until_complete(asyncio.sleep(0))  # lets cancelled verdicts end
+    loop.run_until_complete(loop.shutdown_asyncgens())  # closes a judge's connections
     loop.close()
 
 
 def _ready(job: Job, now: float) -> Evaluation | None:
     """Return what the job's span goes out with, or None while it is held."""
-    assert job.evaluation is not None
+    if job.evaluation is None:
+        return None
     if job.verdict is None:
         return job.evaluation
     if job.verdict.done():

@@ -56,6 +56,11 @@ class ToolCallOrder:
         check_name(self.name)
 
     @property
+    def needs_trajectory(self) -> bool:
+        """Return True: the calls are steps of the run."""
+        return True
+
+    @property
     def version(self) -> str:
         """Version of the rule."""
         return "1"
