@@ -12,6 +12,7 @@ import datetime
 import decimal
 import enum
 import json
+import re
 import uuid
 from collections import deque
 from collections.abc import Mapping
@@ -36,6 +37,8 @@ __all__ = [
 
 _MAX_DEPTH: Final = 200  # orjson stops at 254; the rest is head-room for what wraps the value
 _MAX_REPR: Final = 1_000
+_LONG_NUMBER: Final = re.compile(rb"[0-9]{19}")
+_LONG_NUMBER_TEXT: Final = re.compile(r"[0-9]{19}")
 _MAX_BITS: Final = 14_000  # Python refuses to write integers of more than 4,300 digits
 _MAX_REPEATS: Final = 100_000
 _STRICT: Final = orjson.OPT_PASSTHROUGH_SUBCLASS | orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
@@ -87,10 +90,12 @@ def _serialise(value: object) -> bytes:
 
 def parse(data: bytes) -> Any:
     """Return the JSON value that `serialise` wrote."""
-    try:
-        return orjson.loads(data)
-    except ValueError:  # integers beyond 64 bits and lone surrogates
-        return json.loads(data)
+    if _LONG_NUMBER.search(data) is None:  # orjson makes floats of integers beyond 64 bits
+        try:
+            return orjson.loads(data)
+        except ValueError:  # lone surrogates
+            pass
+    return json.loads(data)
 
 
 def plain(value: object) -> Any:
@@ -143,7 +148,7 @@ def parse_json(text: str, what: str = "the output") -> Any:
     The message says where parsing stopped and how long the text is, never what it says.
     """
     try:
-        return orjson.loads(text)
+        return orjson.loads(text) if _LONG_NUMBER_TEXT.search(text) is None else json.loads(text)
     except ValueError as error:
         position = getattr(error, "pos", 0)
         raise OutputDecodeError(f"{what} is not JSON: parsing stopped at character {position} of {len(text)}") from None

@@ -46,6 +46,8 @@ class FieldScore:
         value: 0..1, 1 is best.
         weight: share of the whole, > 0; the score is the weighted mean over all fields.
         reason: why the value is what it is.
+        actual_path: JSON Pointer into the output, where that is another than ``path``: the element of a
+            list was found in another place.
     """
 
     path: str
@@ -54,6 +56,7 @@ class FieldScore:
     value: float
     weight: float = 1.0
     reason: FieldReason
+    actual_path: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,7 +30,7 @@ from tests.otel.receivers import decoded, http_receiver
 
 pytestmark = pytest.mark.model
 
-ATTEMPTS = 4
+ATTEMPTS = 10
 """Spans a judge: a model this small often fails to repeat the nonce, which is an error and no score."""
 CALLS = (Step(name="search", operation="execute_tool", input={"city": "Paris"}, output="The Seine."),)
 

@@ -36,7 +36,7 @@ _NAMED_BY: Final = {"invoke_agent": names.AGENT_NAME, "execute_tool": names.TOOL
 def evaluate_output(
     *,
     expected: Any = MISSING,
-    evaluators: Sequence[Evaluator] = (),
+    evaluators: Evaluator | Sequence[Evaluator] = (),
     threshold: float | None = None,
     name: str | None = None,
     operation: str = "invoke_agent",
@@ -60,7 +60,7 @@ def evaluate_output(
             before the function, and its own calls are not traced. Without it the processor's
             expectations give the value, and where ``evaluators`` and ``threshold`` are not given
             either, they decide everything.
-        evaluators: what scores the output; `JsonSimilarity` if none is given.
+        evaluators: what scores the output, one or several; `JsonSimilarity` if none is given.
         threshold: 0..1; a value at or above it passes. None: neither pass nor fail.
         name: span name; the qualified name of the function by default.
         operation: ``gen_ai.operation.name`` of the span.
@@ -83,13 +83,15 @@ def evaluate_output(
     if inspect.iscoroutinefunction(expected):
         raise ConfigurationError(f"expected {expected!r} is a coroutine function; give a plain function or a value")
 
+    chosen = (evaluators,) if isinstance(evaluators, Evaluator) else tuple(evaluators)
+
     def decorate(function: F) -> F:
         span_name = name or _name_of(function)
         expectation = None
-        if expected is not MISSING or evaluators or threshold is not None:
+        if expected is not MISSING or chosen or threshold is not None:
             expectation = Expectation(
                 span_name=span_name,
-                evaluators=tuple(evaluators) or (JsonSimilarity(),),
+                evaluators=chosen or (JsonSimilarity(),),
                 expected=MISSING if callable(expected) else expected,
                 threshold=threshold,
                 id=span_name,

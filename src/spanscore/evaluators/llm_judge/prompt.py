@@ -82,7 +82,7 @@ _INVISIBLE: Final = re.compile(
     "[\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufe00-\ufe0f\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
 _MAX_CHARACTERS: Final = 400_000
-_NONCE_BYTES: Final = 8
+_NONCE_BYTES: Final = 4
 
 
 @dataclass(frozen=True, slots=True, init=False)

@@ -15,7 +15,7 @@ from spanscore.evaluators.extraction import extract_json
 from spanscore.evaluators.structured_match.matching import ExtraKeys, Match
 from spanscore.evaluators.structured_match.plan import Node, laid_out
 from spanscore.evaluators.structured_match.result import scored
-from spanscore.evaluators.structured_match.rules import ListPolicy, Rules
+from spanscore.evaluators.structured_match.rules import ListPolicy, Rules, merged
 from spanscore.evaluators.structured_match.sources import rules_of_model, rules_of_schema
 from spanscore.json_text import as_json
 from spanscore.score import Score
@@ -92,13 +92,18 @@ class StructuredMatch:
             )
         if not isinstance(self.rules, Mapping):
             raise ConfigurationError(f"rules is a {type(self.rules).__name__}; give a mapping of paths to rules")
-        specs = {**(rules_of_schema(self.schema) if self.schema is not None else {}), **self.rules}
+        if self.schema is not None and not isinstance(self.schema, Mapping):
+            raise ConfigurationError(f"schema is a {type(self.schema).__name__}; give a JSON Schema as a mapping")
+        for setting, flag in (("null_equals_missing", self.null_equals_missing), ("extract", self.extract)):
+            if not isinstance(flag, bool):
+                raise ConfigurationError(f"{setting} {flag!r} is not allowed; use True or False")
+        specs = _joined(self.rules, {} if self.schema is None else rules_of_schema(self.schema))
         object.__setattr__(self, "_rules", Rules(specs, self.lists))
 
     @classmethod
     def from_model(cls, model: type[BaseModel], **settings: Any) -> StructuredMatch:
         """Return the evaluator whose rules are the annotations of a pydantic model, see `Match`."""
-        return cls(rules={**rules_of_model(model), **settings.pop("rules", {})}, **settings)
+        return cls(rules=_joined(settings.pop("rules", {}), rules_of_model(model)), **settings)
 
     @property
     def version(self) -> str:
@@ -108,7 +113,7 @@ class StructuredMatch:
     @property
     def is_async(self) -> bool:
         """Return True if a field is compared by what must be awaited."""
-        return any(getattr(rule.comparator, "is_async", False) for rule in self._rules.rules)
+        return self._rules.has_async
 
     def evaluate(self, output: Any, expected: Any, *, step: Step | None = None) -> Score | Awaitable[Score]:
         """Return the score, or what gives it when awaited where a judge compares a field.
@@ -123,7 +128,7 @@ class StructuredMatch:
 
     def prepare(self, expected: Any) -> Callable[[Any], Score] | None:
         """Return a function from a JSON value to its score; None where rules call code of the user's."""
-        if any(isinstance(rule.comparator, _CALLS) or self.is_async for rule in self._rules.rules):
+        if self.is_async or any(isinstance(rule.comparator, _CALLS) for rule in self._rules.rules):
             return None
         prepared: Callable[[Any], Any] = partial(self._score, laid_out(expected, self._rules))
         return prepared
@@ -154,6 +159,9 @@ class StructuredMatch:
             match.compare(root, output)
         except RecursionError:
             raise EvaluationError("the output is nested too deep to compare") from None
+        except BaseException:
+            match.close()
+            raise
         if match.awaited:
             return self._settled(root, match, stage)
         return scored(self.name, self.version, root, match, stage)
@@ -161,6 +169,12 @@ class StructuredMatch:
     async def _settled(self, root: Node, match: Match, stage: str) -> Score:
         await match.settle()
         return scored(self.name, self.version, root, match, stage)
+
+
+def _joined(rules: Mapping[str, Any], implied: Mapping[str, Any]) -> dict[str, Any]:
+    """Return all rules; where both have one for a path, the second only adds what the first leaves open."""
+    both = {path: merged(rule, implied[path]) for path, rule in rules.items() if path in implied}
+    return {**implied, **rules, **both}
 
 
 _CALLS = (EvaluatorComparator, FunctionComparator)
@@ -181,10 +195,10 @@ def _row(node: Node) -> dict[str, Any]:
     row = {
         "path": node.path,
         "comparator": "" if comparator is None else _NAMES.get(type(comparator), type(comparator).__name__),
-        "comparator_from": node.setting.comparator_from if comparator is not None else "",
+        "comparator_from": (node.setting.comparator_from or "") if comparator is not None else "",
         "weight": node.weight,
-        "weight_from": node.setting.weight_from,
+        "weight_from": node.setting.weight_from or "",
     }
     if node.children is not None:
-        row |= {"list": node.setting.list, "list_from": node.setting.list_from}
+        row |= {"list": node.setting.list, "list_from": node.setting.list_from or ""}
     return row

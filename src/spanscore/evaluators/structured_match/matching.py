@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
 from itertools import compress
 from operator import ne
 from typing import Any, Final, Literal, NamedTuple
@@ -17,9 +18,10 @@ from spanscore.evaluators.structured_match.rules import Rules, escaped
 from spanscore.score import FieldReason
 from spanscore.step import MISSING
 
-__all__ = ["ExtraKeys", "Loss", "Match"]
+__all__ = ["ExtraKeys", "Loss", "Match", "output_path"]
 
 ExtraKeys = Literal["ignore", "penalise", "fail"]
+_HALF: Final = 0.5
 _MAX_POINTS: Final = 200_000  # pairs of list elements that are compared for one output; then in order
 
 
@@ -54,6 +56,8 @@ class Match:
         extra: weight of the leaves that were not expected.
         failed: True if a key was not expected and that fails the whole.
         awaited: leaves whose comparison must be awaited, with the awaitables.
+        accepted: by path, what stands in the output where a comparator found a leaf equal.
+        moved: by path of an expected list element, the position of the output's element it was compared with.
     """
 
     __slots__ = (
@@ -62,11 +66,13 @@ class Match:
         "_quiet",
         "_rules",
         "_spent",
+        "accepted",
         "awaited",
         "extra",
         "failed",
         "losses",
         "lost",
+        "moved",
     )
 
     def __init__(self, rules: Rules, extra_keys: ExtraKeys, *, null_equals_missing: bool) -> None:
@@ -79,6 +85,8 @@ class Match:
         self.lost = 0.0
         self.extra = 0.0
         self.failed = False
+        self.accepted: dict[str, Any] = {}
+        self.moved: dict[str, int] = {}
         self.awaited: list[tuple[Node, Any, Awaitable[Comparison]]] = []
 
     def compare(self, node: Node, actual: Any) -> None:
@@ -128,11 +136,52 @@ class Match:
                     self._extra(node, key, value, fails=self._extra_keys == "fail")
 
     def _list(self, node: Node, actual: Sequence[Any]) -> None:
-        children = node.children or ()
-        if node.setting.list == "ordered" and len(children) == len(actual) and self._in_place(children, actual):
+        in_place = node.setting.list == "ordered" and len(node.children or ()) == len(actual)
+        if not in_place or self._rules.has_async:  # a judge is not asked twice
+            self._paired(node, actual)
             return
+        before = len(self.losses), self.lost, self.extra, self.failed
+        if self._in_place(node.children or (), actual):
+            return
+        found = self.losses[before[0] :], self.lost, self.extra, self.failed
+        moved = dict(self.moved)
+        del self.losses[before[0] :]
+        _, self.lost, self.extra, self.failed = before
+        self._paired(node, actual)
+        if self.lost + self.extra > found[1] + found[2]:  # nothing is gained by moving elements
+            del self.losses[before[0] :]
+            losses, self.lost, self.extra, self.failed = found
+            self.losses += losses
+            self.moved = moved
+
+    def _in_place(self, children: Sequence[Node], actual: Sequence[Any]) -> bool:
+        """Compare position by position; return True if no element seems to have moved.
+
+        One seems to if an object or list keeps less than half its weight, or if what is wrong in one
+        place is expected in another that is wrong too.
+        """
+        wrong: list[tuple[Node, Any]] = []
+        settled = True
+        for child, value in zip(children, actual, strict=True):
+            if child.exact and value == child.value:
+                continue
+            before = self.lost + self.extra
+            self.compare(child, value)
+            if self.lost + self.extra - before > _HALF * child.total:
+                wrong.append((child, value))
+                settled = settled and child.keys is None and child.children is None
+        if not settled:
+            return len(children) == 1
+        return len(wrong) < 2 or {child.identity for child, _ in wrong}.isdisjoint(
+            identity(value) for _, value in wrong
+        )
+
+    def _paired(self, node: Node, actual: Sequence[Any]) -> None:
+        children = node.children or ()
         pairs = paired(node, actual, self._points)
         for at, other in pairs:
+            if at != other and not self._quiet:
+                self.moved[children[at].path] = other
             self.compare(children[at], actual[other])
         if len(pairs) < len(children):
             here = {at for at, _ in pairs}
@@ -143,31 +192,6 @@ class Match:
                     self._all(child, MISSING, excused=False)
         if len(pairs) < len(actual):
             self._surplus(node, actual, {other for _, other in pairs})
-
-    def _in_place(self, children: Sequence[Node], actual: Sequence[Any]) -> bool:
-        """Compare position by position, and keep that if no element seems to have moved.
-
-        That is so if every object or list keeps half its weight, and half of the other elements do.
-        """
-        before = len(self.losses), len(self.awaited), self.lost, self.extra, self.failed
-        good = 0
-        for child, value in zip(children, actual, strict=True):
-            if child.exact and value == child.value:
-                good += 1
-                continue
-            lost = self.lost + self.extra
-            self.compare(child, value)
-            if self.lost + self.extra - lost <= 0.5 * child.total:
-                good += 1
-            elif child.keys is not None or child.children is not None:
-                good = -1
-                break
-        if good * 2 >= len(children) or (good == 0 and len(children) == 1):
-            return True
-        losses, awaited, self.lost, self.extra, self.failed = before
-        del self.losses[losses:]
-        del self.awaited[awaited:]
-        return False
 
     def _surplus(self, node: Node, actual: Sequence[Any], there: set[int]) -> None:
         known = {child.identity for child in node.children or ()} if node.setting.list == "set" else set()
@@ -201,18 +225,21 @@ class Match:
             return
         if kind is dict and self._extra_keys == "ignore":
             return
-        before, count = self.extra, len(self.losses)
-        for key, value in actual.items() if kind is dict else enumerate(actual):
-            if not (value is None and self._null_equals_missing and kind is dict):
-                self._extra(node, key, value, fails=kind is dict and self._extra_keys == "fail")
-        if self.extra > before and not self.failed:
-            self.extra = max(before, self.extra - node.total)
-            if not self._quiet:
-                del self.losses[count]
+        fails = kind is dict and self._extra_keys == "fail"
+        leaves = [
+            leaf
+            for key, value in (actual.items() if kind is dict else enumerate(actual))
+            if not (value is None and self._null_equals_missing and kind is dict)
+            for leaf in self._leaves_of(node, key, value)
+        ]
+        if leaves and not fails:
             self._lose(node, actual, 0.0, "not empty")
+            leaves = leaves[1:]
+        self._count(leaves, fails=fails)
 
     def _leaf(self, node: Node, actual: Any) -> None:
-        if actual is MISSING or (actual is None and self._null_equals_missing and node.value is not None):
+        absent = actual is None and self._null_equals_missing and node.value is not None
+        if actual is MISSING or (absent and (node.comparator is None or _is_async(node))):
             self._absent(node, actual)
             return
         if node.comparator is None:
@@ -228,7 +255,12 @@ class Match:
             found = node.comparator.compare(node.value, actual)
         if inspect.isawaitable(found):
             self.awaited.append((node, actual, found))
-        elif found.similarity != 1.0:
+        elif found.similarity == 1.0:
+            if not self._quiet:
+                self.accepted[node.path] = actual
+        elif absent and found.similarity == 0.0:
+            self._absent(node, actual)
+        else:
             self._lose(node, actual, found.similarity, found.note)
 
     def _absent(self, node: Node, actual: Any, *, excused: bool = True) -> None:
@@ -259,27 +291,49 @@ class Match:
                     self.losses.append(Loss(leaf.path, leaf.value, actual, leaf.total, 0.0, "type"))
 
     def _extra(self, node: Node, key: str | int, value: Any, *, fails: bool) -> None:
+        self._count(self._leaves_of(node, key, value), fails=fails)
+
+    def _leaves_of(self, node: Node, key: str | int, value: Any) -> Iterable[tuple[str, Any, float]]:
+        """Return path in the output, value and weight of the leaves of something that nobody expected."""
         segment = str(key)
-        position = self._rules.step(node.position, segment)
-        for path, found, weight in extras_below(
-            value, f"{node.path}/{escaped(segment)}", node.weight, self._rules, position
-        ):
+        path = f"{output_path(node.path, self.moved)}/{escaped(segment)}"
+        return extras_below(value, path, node.weight, self._rules, self._rules.step(node.position, segment))
+
+    def _count(self, extras: Iterable[tuple[str, Any, float]], *, fails: bool) -> None:
+        for path, found, weight in extras:
             self.extra += weight
             self.failed = self.failed or fails
             if not self._quiet:
                 self.losses.append(Loss(path, MISSING, found, weight, 0.0, "extra"))
 
     async def settle(self) -> None:
-        """Await what must be awaited and take note of what was lost there."""
-        for node, actual, awaitable in self.awaited:
-            found = await awaitable
-            if found.similarity != 1.0:
-                self._lose(node, actual, found.similarity, found.note)
+        """Await all that must be awaited, and take note of what was lost there."""
+        found = await asyncio.gather(*(awaitable for _, _, awaitable in self.awaited))
+        for (node, actual, _), comparison in zip(self.awaited, found, strict=True):
+            if comparison.similarity != 1.0:
+                self._lose(node, actual, comparison.similarity, comparison.note)
+
+    def close(self) -> None:
+        """Let go of what would have been awaited."""
+        for _, _, awaitable in self.awaited:
+            if inspect.iscoroutine(awaitable):
+                awaitable.close()
 
 
 _new_loss: Final = tuple.__new__  # a third of the time that the constructor of a NamedTuple takes
 _CONTAINERS: Final = frozenset({dict, list})
 _NUMBERS: Final = frozenset({int, float})
+
+
+def output_path(path: str, moved: Mapping[str, int]) -> str:
+    """Return where the output has what belongs to a path of the expected value, after elements moved in lists."""
+    if not moved or not path:
+        return path
+    here = there = ""
+    for segment in path[1:].split("/"):
+        here = f"{here}/{segment}"
+        there = f"{there}/{moved.get(here, segment)}"
+    return there
 
 
 def _is_async(node: Node) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections import deque
+from bisect import bisect_left
+from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -20,8 +21,10 @@ Pairs = list[tuple[int, int]]
 Points = Callable[[Node, Any], float]
 """Weight that an expected element would keep if it were compared with an element of the output."""
 
-_MAX_ALIGNED: Final = 25_000_000  # pairs of positions in which a common sequence is looked for
+_MAX_ALIGNED: Final = 100_000_000  # pairs of positions in which a common sequence is looked for
 _MAX_COMPARED: Final = 10_000  # pairs of elements that are compared in full, for each gap or list
+_LEAST_BAND: Final = 8  # positions to either side of the diagonal that a large gap is aligned within
+_SORTABLE: Final = 1e300
 _MAX_ASSIGNED: Final = 4_000_000  # pairs of unequal elements that an assignment is solved for; beyond, in order
 
 
@@ -45,8 +48,13 @@ def paired(node: Node, actual: Sequence[Any], points: Points) -> Pairs:
     if policy == "keyed":
         return _keyed(children, actual, segments(node.setting.key or ""))
     pairs, left, right = _equal(children, actual, once=policy == "set")
-    if policy == "unordered" and left and right:
-        pairs += _assigned([(at, children[at]) for at in left], [(at, actual[at]) for at in right], points)
+    if left and right:
+        one, two = [(at, children[at]) for at in left], [(at, actual[at]) for at in right]
+        if policy == "unordered":
+            pairs += _assigned(one, two, points)
+        elif len(one) * len(two) <= _MAX_COMPARED:  # what rules ignore or take for equal
+            found = _assigned(one, two, points)
+            pairs += [(at, other) for at, other in found if points(children[at], actual[other]) >= children[at].total]
     return sorted(pairs)
 
 
@@ -74,12 +82,15 @@ def _middle(children: Sequence[Node], actual: Sequence[Any], left: range, right:
 
 
 def _common(children: Sequence[Node], actual: Sequence[Any], left: range, right: range) -> Pairs:
-    """Return a longest common sequence of equal elements."""
-    if len(left) * len(right) > _MAX_ALIGNED:
-        return [(at, other) for at, other in zip(left, right, strict=False) if children[at].value == actual[other]]
+    """Return a longest common sequence of equal elements.
+
+    Of very long lists, one through the elements that occur once on both sides.
+    """
     numbers: dict[Any, int] = {}
     one = [numbers.setdefault(children[at].identity, len(numbers)) for at in left]
     two = [numbers.setdefault(identity(actual[at]), len(numbers)) for at in right]
+    if len(one) * len(two) > _MAX_ALIGNED:
+        return [(left[at], right[other]) for at, other in _unique_in_order(one, two)]
     pairs: Pairs = []
     for block in LCSseq.opcodes(one, two):
         if block.tag == "equal":
@@ -91,28 +102,71 @@ def _common(children: Sequence[Node], actual: Sequence[Any], left: range, right:
     return pairs
 
 
+def _unique_in_order(one: Sequence[int], two: Sequence[int]) -> Pairs:
+    """Return the longest increasing sequence of pairs of equal elements that occur once on both sides."""
+    counts, others = Counter(one), Counter(two)
+    places = {number: at for at, number in enumerate(two) if others[number] == 1}
+    found = [(at, places[number]) for at, number in enumerate(one) if counts[number] == 1 and number in places]
+    ends: list[int] = []  # smallest last position of a sequence of each length
+    chain: list[int] = []  # index in `found` of that sequence's last pair
+    before: list[int] = []
+    for index, (_, other) in enumerate(found):
+        length = bisect_left(ends, other)
+        before.append(chain[length - 1] if length else -1)
+        ends[length : length + 1] = [other]
+        chain[length : length + 1] = [index]
+    pairs: Pairs = []
+    index = chain[-1] if chain else -1
+    while index >= 0:
+        pairs.append(found[index])
+        index = before[index]
+    return pairs[::-1]
+
+
 def _gap(children: Sequence[Node], actual: Sequence[Any], left: range, right: range, points: Points) -> Pairs:
-    """Return the best alignment of a gap; of one that is too large, position by position."""
-    if not left or not right:
-        return []
-    if len(left) * len(right) > _MAX_COMPARED or len(left) == len(right) == 1:
+    """Return the alignment of a gap that keeps most points; what it leaves is paired in order.
+
+    Of a large gap only pairs near the diagonal are looked at, about 20,000 of them.
+    """
+    if not left or not right or len(left) == len(right) == 1:
         return list(zip(left, right, strict=False))
-    kept = [[points(children[at], actual[other]) for other in right] for at in left]
-    best = [[0.0] * (len(right) + 1) for _ in range(len(left) + 1)]
+    band = max(_LEAST_BAND, _MAX_COMPARED // max(len(left), len(right)))
+    slope = (len(right) - 1) / max(1, len(left) - 1)
+    columns = [
+        range(max(0, int(row * slope) - band), min(len(right), int(row * slope) + band + 1)) for row in range(len(left))
+    ]
+    kept = [
+        {column: points(children[at], actual[right[column]]) for column in columns[row]} for row, at in enumerate(left)
+    ]
+    best: list[dict[int, float]] = [{} for _ in range(len(left) + 1)]
     for row in range(len(left) - 1, -1, -1):
-        for column in range(len(right) - 1, -1, -1):
-            best[row][column] = max(
-                kept[row][column] + best[row + 1][column + 1], best[row + 1][column], best[row][column + 1]
-            )
+        below, here, last = best[row + 1], best[row], 0.0
+        for column in reversed(columns[row]):
+            last = max(kept[row][column] + _at_or_after(below, column + 1), _at_or_after(below, column), last)
+            here[column] = last
+    return _aligned(left, right, kept, best)
+
+
+def _at_or_after(row: dict[int, float], column: int) -> float:
+    """Return the best from a column on; beyond the band nothing more is kept, before it what its first column has."""
+    if column in row:
+        return row[column]
+    first = next(reversed(row), None) if row else None
+    return row[first] if first is not None and column < first else 0.0
+
+
+def _aligned(left: range, right: range, kept: list[dict[int, float]], best: list[dict[int, float]]) -> Pairs:
     pairs: Pairs = []
     row = column = last_row = last_column = 0
     while row < len(left) and column < len(right):
-        if kept[row][column] > 0 and best[row][column] == kept[row][column] + best[row + 1][column + 1]:
+        own = kept[row].get(column, 0.0)
+        here = _at_or_after(best[row], column)
+        if own > 0 and here == own + _at_or_after(best[row + 1], column + 1):
             pairs += zip(left[last_row:row], right[last_column:column], strict=False)
             pairs.append((left[row], right[column]))
             row, column = row + 1, column + 1
             last_row, last_column = row, column
-        elif best[row][column] == best[row + 1][column]:
+        elif here == _at_or_after(best[row + 1], column):
             row += 1
         else:
             column += 1
@@ -151,7 +205,7 @@ def _keyed(children: Sequence[Node], actual: Sequence[Any], key: Sequence[str]) 
             places.setdefault(identity(found), at)
     pairs = []
     for at, child in enumerate(children):
-        found = _at(child.value, key)
+        found = _expected_at(child, key)
         if found is MISSING:
             raise EvaluationError(
                 f"{child.path} of the expected value has no key /{'/'.join(key)}, which pairs the list"
@@ -160,6 +214,20 @@ def _keyed(children: Sequence[Node], actual: Sequence[Any], key: Sequence[str]) 
         if other is not None:
             pairs.append((at, other))
     return pairs
+
+
+def _expected_at(node: Node, key: Sequence[str]) -> Any:
+    for depth, segment in enumerate(key):
+        name = segment.replace("~1", "/").replace("~0", "~")
+        below = (
+            dict(node.keys)
+            if node.keys is not None
+            else dict(zip(map(str, range(len(node.children or ()))), node.children or (), strict=True))
+        )
+        if name not in below:
+            return _at(node.value, key[depth:])
+        node = below[name]
+    return node.value
 
 
 def _at(value: Any, key: Sequence[str]) -> Any:
@@ -191,11 +259,27 @@ def _assigned(left: Sequence[tuple[int, Node]], right: Sequence[tuple[int, Any]]
     column_of = {at: column for column, (at, _) in enumerate(right)}
     sure = [(at, other) for at, other in pairs if shared[row_of[at]][column_of[other]] > 0]
     rest = [(at, other) for at, other in pairs if shared[row_of[at]][column_of[other]] == 0]
-    if not rest or len(rest) ** 2 > _MAX_COMPARED:
-        return pairs
     unsure_left = [left[row_of[at]] for at, _ in rest]
     unsure_right = [right[column_of[at]] for at in sorted(other for _, other in rest)]
-    return sure + _assigned(unsure_left, unsure_right, points)
+    if len(rest) ** 2 <= _MAX_COMPARED:
+        return sure + (_assigned(unsure_left, unsure_right, points) if rest else [])
+    return sure + _sorted_alignment(unsure_left, unsure_right, points)
+
+
+def _sorted_alignment(left: Sequence[tuple[int, Node]], right: Sequence[tuple[int, Any]], points: Points) -> Pairs:
+    """Align elements that have no equal leaf after sorting both sides by their leaves: near values come together."""
+    one = sorted(left, key=lambda item: _sort_key(item[1].value))
+    two = sorted(right, key=lambda item: _sort_key(item[1]))
+    pairs = _gap([node for _, node in one], [value for _, value in two], range(len(one)), range(len(two)), points)
+    return [(one[at][0], two[other][0]) for at, other in pairs]
+
+
+def _sort_key(value: Any) -> list[tuple[str, int, float, str]]:
+    found = []
+    for path, leaf in sorted(_leaves(value), key=lambda pair: pair[0]):
+        number = isinstance(leaf, (int, float)) and not isinstance(leaf, bool) and abs(leaf) < _SORTABLE
+        found.append((path, 0, float(leaf), "") if number else (path, 1, 0.0, str(leaf).casefold()[:200]))
+    return found
 
 
 def _solved(left: Sequence[tuple[int, Any]], right: Sequence[tuple[int, Any]], kept: Any) -> Pairs:
@@ -228,6 +312,10 @@ def _shared(left: Sequence[tuple[int, Node]], right: Sequence[tuple[int, Any]]) 
 
 
 def _flat(value: Any) -> list[tuple[str, Any]]:
+    return [(path, identity(leaf)) for path, leaf in _leaves(value)]
+
+
+def _leaves(value: Any) -> list[tuple[str, Any]]:
     found, stack = [], [("", value)]
     while stack:
         path, inner = stack.pop()
@@ -236,5 +324,5 @@ def _flat(value: Any) -> list[tuple[str, Any]]:
         if below:
             stack += below
         else:
-            found.append((path, identity(inner)))
+            found.append((path, inner))
     return found

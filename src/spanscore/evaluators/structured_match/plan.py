@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from math import isfinite
 from operator import itemgetter
 from typing import Any, Final
 
 from spanscore.errors import ConfigurationError, EvaluationError
-from spanscore.evaluators.comparators.custom import EvaluatorComparator, FunctionComparator
-from spanscore.evaluators.comparators.money import Money
-from spanscore.evaluators.comparators.table import Comparator, Ignore, OneOf
+from spanscore.evaluators.comparators.auto import Auto
+from spanscore.evaluators.comparators.dates import Date, DateTime
+from spanscore.evaluators.comparators.numeric import Number, Percent
+from spanscore.evaluators.comparators.table import Comparator, Ignore
+from spanscore.evaluators.comparators.texts import Regex, Text
 from spanscore.evaluators.structured_match.identity import identity
 from spanscore.evaluators.structured_match.rules import Position, Rules, Setting, escaped
 
 __all__ = ["MAX_DEPTH", "Node", "extras_below", "laid_out", "leaves_below"]
 
 MAX_DEPTH: Final = 200
-_READS_CONTAINERS: Final = (Money, OneOf, EvaluatorComparator, FunctionComparator)
+_READS_LEAVES: Final = (Auto, Number, Percent, Date, DateTime, Text, Regex)
 _MATCHER: Final = "$match"
 
 
@@ -97,7 +100,7 @@ def laid_out(expected: Any, rules: Rules) -> Node:
         ConfigurationError: a matcher inside the value is wrong.
         EvaluationError: the value is nested too deep, or every field of it is ignored.
     """
-    root = _Layout(rules).node(expected, "", 1.0, rules.start(), 0)
+    root = _Layout(rules).node(expected, "", 1.0, rules.start(), depth=0)
     if root.total == 0.0:
         raise EvaluationError("every field of the expected value is ignored, so nothing is left to compare")
     return root
@@ -107,32 +110,55 @@ class _Layout:
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
 
-    def node(self, value: Any, path: str, weight: float, position: Position, depth: int) -> Node:
+    def node(
+        self,
+        value: Any,
+        path: str,
+        weight: float,
+        position: Position,
+        *,
+        depth: int,
+        ignore: Comparator | None = None,
+    ) -> Node:
         if depth > MAX_DEPTH:
             raise EvaluationError(f"the expected value is nested deeper than {MAX_DEPTH} levels")
         setting = self._rules.setting(position)
         if type(value) is dict and _MATCHER in value:
             value, setting = _matcher(value, path, setting)
         node = Node(value, path, weight * setting.weight, position, setting)
-        if isinstance(setting.comparator, Ignore):
-            node.comparator = setting.comparator
-        elif value and type(value) in (dict, list) and not isinstance(setting.comparator, _READS_CONTAINERS):
-            self._fill(node, depth + 1)
+        comparator = setting.comparator or ignore
+        is_container = type(value) in (dict, list) and bool(value)
+        if isinstance(comparator, Ignore):
+            if is_container and self._rules.more_to_come(position, self._ignored_by(setting)):
+                self._fill(node, depth + 1, comparator)
+            else:
+                node.comparator = comparator
+        elif is_container and not _reads_container(setting):
+            self._fill(node, depth + 1, None)
         else:
             node.comparator = None if type(value) in (dict, list) and not value else setting.comparator
             node.total = node.weight
             node.nulls = node.weight if value is None else 0.0
             node.exact = node.comparator is None and _decided_by_equality(value)
+            if isinstance(node.comparator, Regex):
+                node.comparator.compare(value, "")  # a pattern that is none shows at set-up
         return node
 
-    def _fill(self, node: Node, depth: int) -> None:
+    @staticmethod
+    def _ignored_by(setting: Setting) -> str:
+        pattern = setting.comparator_from
+        return "" if pattern is None or pattern == _MATCHER else pattern
+
+    def _fill(self, node: Node, depth: int, ignore: Comparator | None) -> None:
         if node.kind is dict:
-            node.keys = tuple((key, self._child(node, key, value, depth)) for key, value in node.value.items())
+            node.keys = tuple((key, self._child(node, key, value, depth, ignore)) for key, value in node.value.items())
             node.names = node.value
             below = [child for _, child in node.keys]
             _group(node)
         else:
-            node.children = tuple(self._child(node, index, value, depth) for index, value in enumerate(node.value))
+            node.children = tuple(
+                self._child(node, index, value, depth, ignore) for index, value in enumerate(node.value)
+            )
             below = list(node.children)
             if node.setting.list == "set":  # an element counts once
                 below = list({child.identity: child for child in reversed(below)}.values())
@@ -140,10 +166,10 @@ class _Layout:
         node.nulls = sum(child.nulls for child in below)
         node.exact = all(child.exact for child in below)
 
-    def _child(self, node: Node, key: str | int, value: Any, depth: int) -> Node:
+    def _child(self, node: Node, key: str | int, value: Any, depth: int, ignore: Comparator | None) -> Node:
         segment = str(key)
         path = f"{node.path}/{escaped(segment)}"
-        return self.node(value, path, node.weight, self._rules.step(node.position, segment), depth)
+        return self.node(value, path, node.weight, self._rules.step(node.position, segment), depth=depth, ignore=ignore)
 
 
 def _group(node: Node) -> None:
@@ -162,7 +188,16 @@ def _group(node: Node) -> None:
 
 def _decided_by_equality(value: Any) -> bool:
     """Return True unless a value of another kind is equal to it in Python: booleans beside 0 and 1."""
+    if type(value) is float:
+        return isfinite(value) and value not in (0, 1)
     return type(value) not in (dict, list, bool) and value not in (0, 1)
+
+
+def _reads_container(setting: Setting) -> bool:
+    """Return True if an object or list is compared as a whole; a rule that ends in ``**`` is for leaves."""
+    if setting.comparator is None or (setting.comparator_from or "").endswith("/**"):
+        return False
+    return not isinstance(setting.comparator, _READS_LEAVES)
 
 
 def _matcher(value: dict[str, Any], path: str, setting: Setting) -> tuple[Any, Setting]:
@@ -178,11 +213,11 @@ def _matcher(value: dict[str, Any], path: str, setting: Setting) -> tuple[Any, S
     return value["value"], Setting(
         comparator=said.comparator or setting.comparator,
         comparator_from=_MATCHER if said.comparator else setting.comparator_from,
-        weight=said.weight if said.weight_from or said.weight != 1.0 else setting.weight,
-        weight_from=_MATCHER if said.weight_from else setting.weight_from,
-        list=said.list if said.list_from else setting.list,
-        list_from=_MATCHER if said.list_from else setting.list_from,
-        key=said.key if said.list_from else setting.key,
+        weight=setting.weight if said.weight_from is None else said.weight,
+        weight_from=setting.weight_from if said.weight_from is None else _MATCHER,
+        list=setting.list if said.list_from is None else said.list,
+        list_from=setting.list_from if said.list_from is None else _MATCHER,
+        key=setting.key if said.list_from is None else said.key,
     )
 
 

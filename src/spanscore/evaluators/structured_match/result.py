@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import Final, overload
 
 from spanscore.evaluators.explanation import told
-from spanscore.evaluators.structured_match.matching import Loss, Match
+from spanscore.evaluators.structured_match.matching import Loss, Match, output_path
 from spanscore.evaluators.structured_match.plan import Node, leaves_below
 from spanscore.score import FieldScore, Score, new_score
 from spanscore.step import MISSING
@@ -151,20 +151,18 @@ class MatchFields(Sequence[FieldScore]):
 
 def _fields(root: Node, match: Match) -> Iterator[FieldScore]:
     losses = {loss.path: loss for loss in match.losses if loss.reason != "extra"}
-    if not match.failed:
-        for leaf in leaves_below(root):
-            loss = losses.get(leaf.path)
-            if loss is not None:
-                yield _field(loss)
-            else:
-                yield FieldScore(
-                    path=leaf.path, expected=leaf.value, actual=leaf.value, value=1.0, weight=leaf.total, reason="match"
-                )
+    for leaf in () if match.failed else leaves_below(root):
+        path = output_path(leaf.path, match.moved)
+        loss = losses.get(leaf.path)
+        if loss is None:
+            actual = match.accepted.get(leaf.path, leaf.value)
+            loss = Loss(leaf.path, leaf.value, actual, leaf.total, 1.0, "match")
+        yield _field(loss, path if path != leaf.path and loss.actual is not MISSING else None)
     for loss in sorted((loss for loss in match.losses if loss.reason == "extra"), key=itemgetter(0)):
-        yield _field(loss)
+        yield _field(loss, None)
 
 
-def _field(loss: Loss) -> FieldScore:
+def _field(loss: Loss, actual_path: str | None) -> FieldScore:
     return FieldScore(
         path=loss.path,
         expected=None if loss.expected is MISSING else loss.expected,
@@ -172,4 +170,5 @@ def _field(loss: Loss) -> FieldScore:
         value=loss.similarity,
         weight=loss.weight,
         reason=loss.reason,
+        actual_path=actual_path,
     )

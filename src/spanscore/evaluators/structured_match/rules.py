@@ -6,19 +6,20 @@ import dataclasses
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from math import isfinite
 from typing import Any, Final, Literal, NamedTuple, get_args
 
 from spanscore.errors import ConfigurationError
 from spanscore.evaluators.comparators.table import COMPARATORS, Comparator, comparator_from
 
-__all__ = ["ListPolicy", "Position", "Rule", "Rules", "Setting", "escaped", "segments"]
+__all__ = ["ListPolicy", "Position", "Rule", "Rules", "Setting", "escaped", "merged", "segments"]
 
 ListPolicy = Literal["ordered", "unordered", "set", "multiset", "keyed"]
 Position = tuple[tuple[int, int], ...]
 """Where all rules stand after some segments of a path: (rule, segments of its pattern that are used)."""
 
 _OWN: Final = ("compare", "weight", "list", "key")
+_LEAST_WEIGHT: Final = 1e-6
+_MOST_WEIGHT: Final = 1e6
 _ANY: Final = "*"
 _DEEP: Final = "**"
 
@@ -43,19 +44,21 @@ class Rule:
 
 
 class Setting(NamedTuple):
-    """What the rules say of one path, and which pattern said it ("" where none did)."""
+    """What the rules say of one path, and which pattern said it (None where none did)."""
 
     comparator: Comparator | None
-    comparator_from: str
+    comparator_from: str | None
     weight: float
-    weight_from: str
+    weight_from: str | None
     list: ListPolicy
-    list_from: str
+    list_from: str | None
     key: str | None
 
 
 class Rules:
     """The rules of one evaluator, found by walking a path down from the root.
+
+    ``has_async`` tells whether a comparator must be awaited.
 
     For each of comparator, weight and list policy the most specific rule that sets it wins: the one
     with more literal segments, then with more ``*``, then the later one.
@@ -79,6 +82,7 @@ class Rules:
         self._literals = {
             _unescaped(part) for pattern in self._patterns for part in pattern if part not in (_ANY, _DEEP)
         }
+        self.has_async = any(getattr(rule.comparator, "is_async", False) for rule in self.rules)
         self._steps: dict[tuple[Position, str | None], Position] = {}
         self._settings: dict[Position, Setting] = {}
 
@@ -100,6 +104,16 @@ class Rules:
         if found is None:
             found = self._settings[position] = self._setting(position)
         return found
+
+    def more_to_come(self, position: Position, than: str) -> bool:
+        """Return True if a rule that is more specific than the pattern ``than`` may match further down."""
+        rank = _rank(segments(than))
+        return any(
+            used < len(self._patterns[rule])
+            and _rank(self._patterns[rule]) > rank
+            and self.rules[rule].comparator is not None
+            for rule, used in position
+        )
 
     def _moved(self, position: Position, segment: str) -> list[tuple[int, int]]:
         moved = []
@@ -127,11 +141,11 @@ class Rules:
         policy = next((rule for rule in winners if rule.list is not None), None)
         return Setting(
             comparator=comparator.comparator if comparator else None,
-            comparator_from=comparator.pattern if comparator else "",
+            comparator_from=comparator.pattern if comparator else None,
             weight=weight.weight if weight and weight.weight is not None else 1.0,
-            weight_from=weight.pattern if weight else "",
+            weight_from=weight.pattern if weight else None,
             list=policy.list if policy and policy.list else self._default_list,
-            list_from=policy.pattern if policy else "",
+            list_from=policy.pattern if policy else None,
             key=policy.key if policy else None,
         )
 
@@ -156,6 +170,23 @@ def _unescaped(segment: str) -> str:
 def _rank(pattern: tuple[str, ...]) -> tuple[int, int]:
     stars, deep = pattern.count(_ANY), pattern.count(_DEEP)
     return len(pattern) - stars - deep, stars
+
+
+def merged(specific: Any, general: Any) -> dict[str, Any]:
+    """Return one rule of two for the same path: of the second only what the first leaves open."""
+    first, second = _as_mapping(specific), _as_mapping(general)
+    if ("type" in first or "compare" in first) and first.get("type") != second.get("type"):
+        second = {name: value for name, value in second.items() if name in ("weight", "list", "key")}
+    if "list" in first:
+        second.pop("key", None)
+    return {**second, **first}
+
+
+def _as_mapping(spec: Any) -> dict[str, Any]:
+    if isinstance(spec, Mapping):
+        own = {name for name in spec if name in _OWN}
+        return dict(spec) if own == set(spec) or "type" in spec else {"type": "auto", **spec}
+    return {"type": spec} if isinstance(spec, str) else {"compare": spec}
 
 
 def _rule(pattern: str, spec: Any) -> Rule:
@@ -206,8 +237,11 @@ def _check_own(own: dict[str, Any]) -> None:
     weight, policy, key = own.get("weight"), own.get("list"), own.get("key")
     if weight is not None:
         fits = isinstance(weight, (int, float)) and not isinstance(weight, bool)
-        if not fits or not (weight > 0 and isfinite(weight)):
-            raise ConfigurationError(f"weight {weight!r:.60} must be a finite number above 0; leave out with 'ignore'")
+        if not fits or not _LEAST_WEIGHT <= weight <= _MOST_WEIGHT:
+            raise ConfigurationError(
+                f"weight {weight!r:.60} must be a number from {_LEAST_WEIGHT:g} to {_MOST_WEIGHT:g}; "
+                "leave a field out with 'ignore'"
+            )
     if policy is not None and policy not in get_args(ListPolicy):
         raise ConfigurationError(f"list {policy!r:.60} must be one of {', '.join(get_args(ListPolicy))}")
     if (policy == "keyed") is not (key is not None):

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from spanscore.errors import ConfigurationError
-from spanscore.evaluators.structured_match.rules import escaped
+from spanscore.evaluators.structured_match.rules import escaped, merged
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 __all__ = ["Match", "rules_of_model", "rules_of_schema"]
 
+T = TypeVar("T")
+
 _HINT: Final = "x-spanscore-"
 _FORMATS: Final = {"date": "date", "date-time": "datetime"}
+_MAX_PARTS: Final = 20_000
 _VARIANTS: Final = ("anyOf", "oneOf", "allOf")
 
 
@@ -58,35 +61,49 @@ def rules_of_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
     Raises:
         ConfigurationError: a reference that leads nowhere or out of the schema.
     """
-    return dict(_rules(schema, schema, "", ()))
+    found: dict[str, Any] = {}
+    for count, (path, rule) in enumerate(_rules(schema, schema, "", ())):
+        if count >= _MAX_PARTS:
+            raise ConfigurationError(
+                f"the schema refers to itself in more than {_MAX_PARTS} ways; give rules for the paths that matter"
+            )
+        if rule:
+            found[path] = merged(found[path], rule) if path in found else rule  # what stands outside wins
+    return found
 
 
 def _rules(part: Any, schema: Mapping[str, Any], path: str, above: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
     if not isinstance(part, Mapping):
         return
-    rule = _rule(part)
-    if rule:
-        yield path, rule
-    reference = part.get("$ref")
-    if reference is not None and reference not in above:
+    yield path, _rule(part)
+    reference = _of(part, "$ref", str)
+    if reference and reference not in above:
         yield from _rules(_resolved(reference, schema), schema, path, (*above, reference))
     for name in _VARIANTS:
-        for variant in part.get(name, ()):
+        for variant in _of(part, name, list):
             yield from _rules(variant, schema, path, above)
-    for key, child in part.get("properties", {}).items():
+    for key, child in _of(part, "properties", dict).items():
         yield from _rules(child, schema, f"{path}/{_literal(key)}", above)
     yield from _rules(part.get("additionalProperties"), schema, f"{path}/*", above)
-    for index, child in enumerate(part.get("prefixItems", ())):
+    for index, child in enumerate(_of(part, "prefixItems", list)):
         yield from _rules(child, schema, f"{path}/{index}", above)
     yield from _rules(part.get("items"), schema, f"{path}/*", above)
 
 
 def _rule(part: Mapping[str, Any]) -> dict[str, Any]:
     hints = {name[len(_HINT) :]: value for name, value in part.items() if name.startswith(_HINT)}
-    implied = _FORMATS.get(part.get("format", "")) or ("enum" if "enum" in part or "const" in part else None)
+    implied = _FORMATS.get(_of(part, "format", str)) or ("enum" if "enum" in part or "const" in part else None)
     if implied is not None and "type" not in hints:
         return {"type": implied, **hints}
     return hints
+
+
+def _of(part: Mapping[str, Any], key: str, kind: type[T]) -> T:
+    """Return the value of a keyword, empty where there is none; raise ConfigurationError for a wrong type."""
+    value = part.get(key, kind())
+    if not isinstance(value, kind):
+        raise ConfigurationError(f"schema: {key!r} is a {type(value).__name__}; JSON Schema wants a {kind.__name__}")
+    return value
 
 
 def _literal(key: str) -> str:
