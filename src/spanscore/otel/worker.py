@@ -137,8 +137,7 @@ class Worker:
                 remaining = deadline - time.monotonic()
                 if remaining <= 0:
                     return False
-                self._changed.wait(min(remaining, _TICK_S))
-                self._wake.set()
+                self._changed.wait(min(remaining, _TICK_S))  # the worker looks by itself; waking it here would spin
         return True
 
     def shutdown(self, timeout_s: float) -> None:
