@@ -107,3 +107,10 @@ def test_datetime(settings, expected, actual, comparison):
 def test_a_bad_setting_is_refused_with_what_is_allowed(spec, message):
     with pytest.raises(ConfigurationError, match=message):
         comparator_from(spec)
+
+
+@pytest.mark.parametrize("zone", ["UTC+3", "GMT+3", "GMT+03:00", "UTC+03:00", "GMT+0300", "+03:00"])
+def test_an_offset_behind_utc_or_gmt_has_the_sign_that_is_written(zone):
+    compare = comparator_from("datetime").compare
+    assert compare("2024-03-01T10:00:00Z", f"2024-03-01 13:00 {zone}").similarity == 1.0
+    assert compare("2024-03-01T16:00:00Z", f"2024-03-01 13:00 {zone}").similarity == 0.0

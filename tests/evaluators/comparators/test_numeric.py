@@ -255,3 +255,14 @@ def test_long_fractions_are_not_rounded():
     digits = "0." + "1" * 150
     assert Percent(bare="fraction").compare(digits + "1", digits + "2").similarity == 0.0
     assert Number().compare(digits + "1", digits + "2").similarity == 0.0
+
+
+@pytest.mark.parametrize("text", ["top 5", "5 all", "cup 5", "try 5"])
+def test_words_that_look_like_currency_codes_are_none(text):
+    assert comparator_from("money").compare(5, text).similarity == 0.0
+
+
+def test_an_amount_that_contradicts_its_currency_is_none():
+    compare = comparator_from("money").compare
+    assert compare("EUR 5", {"amount": "$5", "currency": "EUR"}).similarity == 0.0
+    assert compare("USD 5", {"amount": "$5", "currency": "USD"}).similarity == 1.0

@@ -19,6 +19,7 @@ _MAX_TEXT: Final = 64
 _ISO: Final = re.compile(r"\d{4}-\d\d-\d\d([T ].*)?|\d{8}(T.*)?")
 _YEAR_FIRST: Final = re.compile(r"\d{4}(?!\d)")
 _YEAR: Final = re.compile(r"(?<!\d)\d{4}(?!\d)")
+_OFFSET: Final = re.compile(r"\b(?:UTC|GMT)\s*(?=[+-]\d)", re.IGNORECASE)  # dateutil turns the sign of what follows
 _DIGITS: Final = re.compile(r"\d+")
 _STAMP: Final = re.compile(r"\d{4}(\d{4}(\d{4}(\d\d)?)?)?")
 _READING: Final = (AttributeError, ArithmeticError, LookupError, TypeError, ValueError)
@@ -103,6 +104,7 @@ def _orders(text: str, day_first: bool | None) -> list[tuple[bool, bool]]:
 
 def _parse(text: str, day_first: bool, year_first: bool) -> Moment | None:
     parse = _parser().parse
+    text = _OFFSET.sub("", text)
     try:
         low, high = (
             parse(text, default=default, dayfirst=day_first, yearfirst=year_first, tzinfos=_zone)

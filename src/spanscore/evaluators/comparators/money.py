@@ -16,6 +16,8 @@ from spanscore.evaluators.comparators.tolerance import Decay, Tolerance, decimal
 
 __all__ = ["Money"]
 
+_CODE_LENGTH: Final = 3
+_MARKS: Final = dict.fromkeys((0x200E, 0x200F, 0x061C))  # marks of direction
 _NONE: Final[frozenset[str]] = frozenset()
 
 
@@ -103,10 +105,12 @@ class Money:
         if read is None or not currency:
             return read
         known = self._currencies.get(currency.strip().casefold())
-        return None if known is None else _Amount(read.value, self._meant(known))
+        if known is None or (read.currency and isinstance(amount, str) and not known & read.currency):
+            return None  # "$5" in an object that says EUR
+        return _Amount(read.value, self._meant(known))
 
     def _read_text(self, text: str) -> _Amount | None:
-        text = text.strip()
+        text = text.translate(_MARKS).strip()
         if len(text) > MAX_NUMBER:
             return None
         accounting = text.startswith("(") and text.endswith(")")
@@ -121,8 +125,12 @@ class Money:
     def _named(self, before: str, after: str) -> frozenset[str] | None:
         """Return what the words around a number may mean; None where they are no currency."""
         meant = _NONE
-        for word in (before.strip().casefold(), after.strip().casefold()):
+        for written in (before.strip(), after.strip()):
+            word = written.casefold()
             if word:
+                is_code = len(word) == _CODE_LENGTH and self._currencies.get(word) == frozenset({word.upper()})
+                if is_code and not written.isupper():  # "top 5", "try 5": words, not TOP and TRY
+                    return None
                 known = self._currencies.get(word, _NONE)
                 meant = known & meant if meant else known
                 if not meant:
